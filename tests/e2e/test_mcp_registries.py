@@ -65,6 +65,7 @@ def test_a_server_of_another_dragoman_is_found_added_with_its_secret_and_works(t
 
             refused = cli.run("mcp", "add-from", f"{NAMESPACE}/reference", exit_code=2)
             assert "It needs headers.X-Key (a secret)" in refused.err
+            assert f"It sets url.url: {url}" in refused.err
             assert service.call("GET", "/mcp-servers")["data"] == []
             service.call("POST", "/secrets", {"name": "KEY", "value": "k-1"})
             cli.run("mcp", "add-from", f"{NAMESPACE}/reference", "--set-secret", "headers.X-Key=KEY")

@@ -3229,10 +3229,22 @@ export interface components {
             package: string | null;
             /** @description Version of the package. */
             version: string | null;
+            /** @description What the entry sets: URL, environment, headers and arguments. */
+            settings: components["schemas"]["RegistrySettingView"][];
             /** @description The values to choose. */
             inputs: components["schemas"]["RegistryInputView"][];
             /** @description What to know before adding it. */
             remarks: string[];
+        };
+        /**
+         * RegistrySettingView
+         * @description A value that the publisher wrote, with or without inputs in it.
+         */
+        RegistrySettingView: {
+            /** @description Where it goes, such as url.url or env.NODE_OPTIONS. */
+            name: string;
+            /** @description The value, with names of inputs in braces. */
+            value: string;
         };
         /**
          * RegistryVersionView

@@ -11,7 +11,7 @@ from domain.mcp.registry_entry import (
     RegistryOption,
     Slot,
     SlotGroup,
-    without_secret_arguments,
+    usable,
 )
 from domain.mcp.server import McpServerKind
 
@@ -39,7 +39,7 @@ def read_entry_document(document: object) -> RegistryEntry | None:
     options: list[RegistryOption] = []
     unavailable: list[str] = []
     for found in (*map(_package, _parts(server, "packages")), *map(_remote, _parts(server, "remotes"))):
-        option = without_secret_arguments(found) if isinstance(found, RegistryOption) else found
+        option = usable(found) if isinstance(found, RegistryOption) else found
         if isinstance(option, RegistryOption):
             options.append(option)
         else:

@@ -6,7 +6,11 @@ from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.mcp.server import McpServerConfig, McpServerKind, default_isolation
+from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue
+
+_SECRET = "{secret:"
+"""The beginning of a reference, also of one whose name or dollar sign is in another text."""
 
 
 class SlotGroup(StrEnum):
@@ -41,10 +45,21 @@ class Slot:
     inputs: tuple[RegistryInput, ...] = ()
     flag: str | None = None
 
+    @property
+    def is_one_input(self) -> bool:
+        """Whether the entry says nothing of the value."""
+        return len(self.inputs) == 1 and self.template == f"{{{self.inputs[0].name}}}" and self.flag is None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the publisher wrote of the value."""
+        return self.template, *(text for one in self.inputs for text in (one.default or "", *one.choices))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryOption:
-    """One way to start or reach the server."""
+    """One way to start or reach the server. The publisher's own texts never refer to secrets of the organization: only
+    an input that is given as a secret does."""
 
     kind: McpServerKind
     package: str | None = None
@@ -146,14 +161,22 @@ class _Filled:
             elif one.is_secret and slot.group is SlotGroup.URL:
                 self._refuse(one, "is part of the URL: name a secret that holds it")
             text = text.replace(f"{{{one.name}}}", value)
+        given = {value.name for one in slot.inputs if isinstance(value := self.given.get(one.name), SecretRef)}
+        if not given.issuperset(references_in(text)):
+            self.wrong.append(
+                Violation(path=f"{slot.group}.{slot.name}", message="refers to a secret that was not given")
+            )
         return text
 
     def _refuse(self, one: RegistryInput, message: str) -> None:
         self.wrong.append(Violation(path=f"inputs.{one.name}", message=message))
 
 
-def without_secret_arguments(option: RegistryOption) -> RegistryOption | str:
-    """The option without optional arguments that hold secrets, or why it cannot be used: arguments are never secret."""
+def usable(option: RegistryOption) -> RegistryOption | str:
+    """The option without optional arguments that hold secrets, or why it cannot be used: arguments are never secret, and a
+    publisher has no say in where the organization's secrets go."""
+    if any(_SECRET in text for slot in option.slots for text in slot.texts):
+        return f"{option.kind}: the entry refers to secrets of the organization by itself."
     secret = [slot for slot in option.slots if slot.group is SlotGroup.ARGS and any(i.is_secret for i in slot.inputs)]
     if any(one.is_required for slot in secret for one in slot.inputs):
         return f"{option.kind}: an argument is a secret, and arguments of servers are not stored as secrets."

@@ -1361,19 +1361,13 @@ class RegistryInputView(TypedDict):
     """The only possible values; empty for any."""
 
 
-class RegistryOptionView(TypedDict):
-    """One way to start or reach the server."""
+class RegistrySettingView(TypedDict):
+    """A value that the publisher wrote, with or without inputs in it."""
 
-    kind: McpServerKind
-    """Kind of the server that it becomes."""
-    package: str | None
-    """What it is installed from; null for a remote server."""
-    version: str | None
-    """Version of the package."""
-    inputs: list[RegistryInputView]
-    """The values to choose."""
-    remarks: list[str]
-    """What to know before adding it."""
+    name: str
+    """Where it goes, such as url.url or env.NODE_OPTIONS."""
+    value: str
+    """The value, with names of inputs in braces."""
 
 
 class RegistryVersionView(TypedDict):
@@ -3471,23 +3465,21 @@ class ProviderTestView(TypedDict):
     """Credentials, model, tool call and streaming of each deployment."""
 
 
-class RegistryEntryView(TypedDict):
-    """A version of a server in a registry."""
+class RegistryOptionView(TypedDict):
+    """One way to start or reach the server."""
 
-    name: str
-    """Name in the registry, such as com.example/tickets."""
-    version: str
-    """Version of the entry."""
-    title: str
-    """Title."""
-    description: str
-    """The publisher's words."""
-    is_deprecated: bool
-    """Whether the publisher advises against it."""
-    options: list[RegistryOptionView]
-    """Ways to start or reach it here."""
-    unavailable: list[str]
-    """Why other ways cannot be used here."""
+    kind: McpServerKind
+    """Kind of the server that it becomes."""
+    package: str | None
+    """What it is installed from; null for a remote server."""
+    version: str | None
+    """Version of the package."""
+    settings: list[RegistrySettingView]
+    """What the entry sets: URL, environment, headers and arguments."""
+    inputs: list[RegistryInputView]
+    """The values to choose."""
+    remarks: list[str]
+    """What to know before adding it."""
 
 
 class ResumeRunBody(TypedDict):
@@ -4647,13 +4639,23 @@ class OrganizationView(TypedDict):
     """Time of the creation."""
 
 
-class RegistryEntryPage(TypedDict):
-    """A page of entries; `next_cursor` is the registry's, and null on the last page."""
+class RegistryEntryView(TypedDict):
+    """A version of a server in a registry."""
 
-    data: list[RegistryEntryView]
-    """The entries of the page, in the order of the list."""
-    next_cursor: str | None
-    """Cursor of the next page; null on the last one."""
+    name: str
+    """Name in the registry, such as com.example/tickets."""
+    version: str
+    """Version of the entry."""
+    title: str
+    """Title."""
+    description: str
+    """The publisher's words."""
+    is_deprecated: bool
+    """Whether the publisher advises against it."""
+    options: list[RegistryOptionView]
+    """Ways to start or reach it here."""
+    unavailable: list[str]
+    """Why other ways cannot be used here."""
 
 
 RunEventView: TypeAlias = RunQueuedEvent | RunStartedEvent | TurnStartedEvent | MessageDeltaEvent | ReasoningDeltaEvent | MessageCompletedEvent | MessageDiscardedEvent | ModelRetryingEvent | ToolStartedEvent | ToolProgressEvent | ToolExecutedEvent | ToolFailedEvent | ToolBlockedEvent | RunRequiresActionEvent | RunResumedEvent | RunHaltedEvent | RunCompletedEvent | RunIncompleteEvent | RunFailedEvent | RunCancelledEvent
@@ -4825,6 +4827,15 @@ class OrganizationPage(TypedDict):
     """A page of organizations; `next_cursor` is null on the last one."""
 
     data: list[OrganizationView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
+
+
+class RegistryEntryPage(TypedDict):
+    """A page of entries; `next_cursor` is the registry's, and null on the last page."""
+
+    data: list[RegistryEntryView]
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""

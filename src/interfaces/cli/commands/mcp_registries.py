@@ -81,8 +81,8 @@ def add_from_registry(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Register a server as an MCP registry describes it. Nothing is installed or started. Without
-    its required inputs, it says which there are."""
+    """Register a server as an MCP registry describes it. Nothing is installed or started. It says what the
+    entry sets, and without its required inputs which there are."""
     session = session_of(context)
     entry_name, _, version = name.partition("@")
     namespace, slash, rest = entry_name.partition("/")
@@ -95,7 +95,7 @@ def add_from_registry(
         path = path_to("mcp-registries", registry or await _first(api), "servers", namespace, rest)
         entry = read_as(RegistryEntryView, await api.get(path, {"version": version} if version else None))
         chosen = entry["options"][option] if option < len(entry["options"]) else None
-        for remark in () if chosen is None else (*chosen["remarks"], *_missing(chosen, body)):
+        for remark in () if chosen is None else (*chosen["remarks"], *_set(chosen, body), *_missing(chosen, body)):
             session.terminal.note(remark)
         document = await api.post(path, body)
         server = read_as(McpServerView, document)
@@ -105,6 +105,21 @@ def add_from_registry(
             session.terminal.json(document)
 
     session.perform(add, creates=True)
+
+
+def _set(option: RegistryOptionView, body: JsonObject) -> list[str]:
+    """What the publisher chose: what the entry sets, and defaults that are not overridden."""
+    given = body.get("inputs") or {}
+    assert isinstance(given, dict)
+    defaults = {
+        one["name"]: one["default"]
+        for one in option["inputs"]
+        if one["default"] is not None and one["name"] not in given
+    }
+    return [
+        *(f"It sets {one['name']}: {one['value']}" for one in option["settings"]),
+        *(f"It sets {name}, unless you do: {value}" for name, value in defaults.items()),
+    ]
 
 
 def _missing(option: RegistryOptionView, body: JsonObject) -> list[str]:

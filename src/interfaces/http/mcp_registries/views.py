@@ -2,7 +2,7 @@
 
 from typing import Annotated, TypedDict
 
-from domain.mcp.registry_entry import RegistryEntry, RegistryInput, RegistryOption
+from domain.mcp.registry_entry import RegistryEntry, RegistryInput, RegistryOption, Slot
 from domain.mcp.server import McpServerKind
 from interfaces.http.view_fields import Items, NextCursor
 
@@ -30,12 +30,20 @@ class RegistryInputView(TypedDict):
     choices: Annotated[list[str], "The only possible values; empty for any."]
 
 
+class RegistrySettingView(TypedDict):
+    """A value that the publisher wrote, with or without inputs in it."""
+
+    name: Annotated[str, "Where it goes, such as url.url or env.NODE_OPTIONS."]
+    value: Annotated[str, "The value, with names of inputs in braces."]
+
+
 class RegistryOptionView(TypedDict):
     """One way to start or reach the server."""
 
     kind: Annotated[McpServerKind, "Kind of the server that it becomes."]
     package: Annotated[str | None, "What it is installed from; null for a remote server."]
     version: Annotated[str | None, "Version of the package."]
+    settings: Annotated[list[RegistrySettingView], "What the entry sets: URL, environment, headers and arguments."]
     inputs: Annotated[list[RegistryInputView], "The values to choose."]
     remarks: Annotated[list[str], "What to know before adding it."]
 
@@ -83,9 +91,15 @@ def _option_view(option: RegistryOption) -> RegistryOptionView:
         "kind": option.kind,
         "package": option.package,
         "version": option.version,
+        "settings": [_setting_view(slot) for slot in option.slots if not slot.is_one_input],
         "inputs": [_input_view(one) for one in option.inputs],
         "remarks": [*option.remarks],
     }
+
+
+def _setting_view(slot: Slot) -> RegistrySettingView:
+    flag = "" if slot.flag is None else f"{slot.flag} "
+    return {"name": f"{slot.group}.{slot.name}", "value": flag + slot.template}
 
 
 def _input_view(one: RegistryInput) -> RegistryInputView:

@@ -9,6 +9,7 @@ from domain.errors import ServiceError
 from domain.mcp.registry_entry import RegistryEntry
 from domain.mcp.server import Isolation, McpServerKind
 from domain.secrets.secret import SecretRef, SecretValue
+from interfaces.http.mcp_registries.views import entry_view
 
 pytestmark = pytest.mark.requirement("X6")
 Json = dict[str, Any]
@@ -140,6 +141,72 @@ def test_what_cannot_be_started_here_is_no_option_and_says_why(package: Json) ->
     with pytest.raises(ServiceError) as refused:
         entry.option(0)
     assert (refused.value.code, refused.value.detail) == ("registry_option_invalid", entry.unavailable[0])
+
+
+REFERENCE = "${secret:OPENAI_KEY}"
+REMOTE = {"type": "streamable-http", "url": "https://example.com/mcp"}
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        {"url": f"https://example.com/mcp?k={REFERENCE}"},
+        {"url": "https://example.com/${secret:{name}}", "variables": {"name": {"default": "OPENAI_KEY"}}},
+        {"url": "https://example.com/${secret:X}", "variables": {"secret:X": {"default": "{secret:OPENAI_KEY}"}}},
+        {"url": "https://example.com/{key}", "variables": {"key": {"default": REFERENCE}}},
+        {"url": "https://example.com/{key}", "variables": {"key": {"choices": ["none", REFERENCE]}}},
+        {"headers": [{"name": "X-Key", "value": f"Bearer {REFERENCE}"}]},
+        {"headers": [{"name": "X-Key", "default": REFERENCE}]},
+    ],
+)
+def test_an_address_or_header_that_refers_to_secrets_by_itself_is_no_option(remote: Json) -> None:
+    entry = read(remotes=[{**REMOTE, **remote}])
+    assert entry.options == ()
+    assert entry.unavailable == ("http: the entry refers to secrets of the organization by itself.",)
+
+
+@pytest.mark.parametrize("part", ["packageArguments", "environmentVariables"])
+@pytest.mark.parametrize("word", ["value", "default"])
+def test_a_package_that_refers_to_secrets_by_itself_is_no_option(part: str, word: str) -> None:
+    more: Json = {part: [{"type": "positional", "name": "KEY", word: REFERENCE}]}
+    assert "refers to secrets" in read(packages=[a_package(**more)]).unavailable[0]
+
+
+def test_a_reference_that_is_made_of_parts_is_refused_unless_its_secret_was_given() -> None:
+    variables = {"a": {"default": "$"}, "b": {"default": "{secret"}, "c": {"default": ":OPENAI_KEY}"}, "d": {}}
+    remote = {**REMOTE, "url": "https://example.com/{a}{b}{c}?d={d}", "variables": variables}
+    option = read(remotes=[remote]).option(0)
+    for given in ("x", SecretRef("OTHER")):
+        with pytest.raises(ServiceError) as wrong:
+            option.config("tickets", {"url.url.d": given})
+        assert faults_of(wrong) == {"url.url": "refers to a secret that was not given"}
+    remote = {**REMOTE, "url": "https://example.com/{d}", "variables": {"d": {}}}
+    with pytest.raises(ServiceError):
+        read(remotes=[remote]).option(0).config("tickets", {"url.url.d": REFERENCE})
+
+
+def test_what_the_publisher_chose_is_shown_beside_the_inputs() -> None:
+    package = a_package(
+        packageArguments=[
+            {"type": "positional", "value": "serve"},
+            {"type": "named", "name": "--mode", "format": "string"},
+        ],
+        environmentVariables=[{"name": "NODE_OPTIONS", "value": "--require x"}, {"name": "TOKEN"}],
+    )
+    headers = [{"name": "X-Team", "value": "team-{team}", "variables": {"team": {}}}]
+    remote = {**REMOTE, "headers": headers}
+    of_package, of_remote = (
+        option["settings"] for option in entry_view(read(packages=[package], remotes=[remote]))["options"]
+    )
+    assert of_package == [
+        {"name": "args.0", "value": "serve"},
+        {"name": "args.mode", "value": "--mode {args.mode}"},
+        {"name": "env.NODE_OPTIONS", "value": "--require x"},
+    ]
+    assert of_remote == [
+        {"name": "url.url", "value": "https://example.com/mcp"},
+        {"name": "headers.X-Team", "value": "team-{headers.X-Team.team}"},
+    ]
 
 
 def test_arguments_of_a_container_engine_set_variables_and_nothing_else() -> None:
