@@ -11,6 +11,7 @@ from domain.errors import invalid
 from domain.gateway.client_grant import ClientGrant
 from domain.gateway.session import GatewaySession
 from domain.identity.api_key import hash_token
+from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, GatewaySessionId
 from tests.builders import KEY, ORG, OTHER_ORG, START, after, an_audit_event
@@ -97,6 +98,14 @@ async def test_the_token_of_a_client_finds_nothing_once_its_person_is_refused(st
     await stores.users.change(ORG, USER, deactivated)
     assert await stores.gateway_sessions.by_token_hash("hash") is None
     await stores.users.change(ORG, USER, activated)
+    assert await stores.gateway_sessions.by_token_hash("hash") == SESSION
+
+    def with_role(role: Role, number: int) -> tuple[User, AuditEvent]:
+        return a_user(role=role), replace(ended, id=an_audit_event(number).id)
+
+    await stores.users.change(ORG, USER, lambda _: with_role(Role.VIEWER, 8))
+    assert await stores.gateway_sessions.by_token_hash("hash") is None
+    await stores.users.change(ORG, USER, lambda _: with_role(Role.RUNNER, 9))
     assert await stores.gateway_sessions.by_token_hash("hash") == SESSION
     await stores.identity_providers.delete(ORG, PROVIDER, an_audit_event(7))
     assert await stores.gateway_sessions.by_token_hash("hash") is None

@@ -10,6 +10,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.gateway.session import GatewaySession
+from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ToolCallId, UserId
 from domain.threads.thread import Quarantine, Thread
@@ -90,7 +91,7 @@ class InMemoryGatewaySessionStore:
 
     def _is_admitted(self, session: GatewaySession) -> bool:
         user = self._state.users.get(UserId(session.created_by))
-        if user is None or user.status is not UserStatus.ACTIVE:
+        if user is None or user.status is not UserStatus.ACTIVE or user.role is Role.VIEWER:
             return False
         return user.provider_id in self._state.identity_providers
 

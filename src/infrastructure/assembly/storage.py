@@ -214,6 +214,7 @@ def gateway_access(
         ends=SessionEnds(wakeups=wakeups, clock=clock),
         on_forget=lambda: rows.wrote(("gateway_session",), None),
         audience=lambda: None if external is None else f"{address.url}{GATEWAY_PATH}",
+        has_own_grants=external is None,
     )
     rows.listen(access.forget_organization, "gateway_session", "user_account")
     # Its users may belong to any organization. This process tells of them as of keys.

@@ -127,7 +127,11 @@ class Gateway(containers.DeclarativeContainer):
     )
     grant_access = singleton(GrantAccess, check_authorization=check_authorization, grants=client_grants)
     token_issuer = singleton(
-        TokenIssuer, grants=client_grants, access=gateway_access, revoke_session=revoke_gateway_session
+        TokenIssuer,
+        grants=client_grants,
+        access=gateway_access,
+        revoke_session=revoke_gateway_session,
+        external=Platform.settings.provided.gateway_authorization_server,
     )
     redeem_code = singleton(RedeemCode, grants=client_grants, tokens=token_issuer)
     refresh_access = singleton(RefreshAccess, grants=client_grants, tokens=token_issuer)

@@ -20,6 +20,8 @@ from domain.ids import UserId
 ACCESS_LASTS = timedelta(hours=1)
 GRANT_LASTS = timedelta(days=30)
 """From the last renewal."""
+GRANT_LASTS_AT_MOST = timedelta(days=90)
+"""From the consent, however often it is renewed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class UsedBefore(Exception):
 class TokenIssuer:
     """Rules:
     - A new access token replaces the one before, also in caches.
+    - With `external`, this service is no authorization server, and issues nothing.
+    - A grant ends 90 days after the consent: a renewal asks neither the person nor their identity provider.
     - The person of the grant is active, with the role runner, and its session has not ended.
     - A code or refresh token that is used a second time revokes its grant: both a client and a thief have it.
     """
@@ -49,6 +53,7 @@ class TokenIssuer:
         revoke_session: RevokeGatewaySession,
         clock: Clock,
         ids: IdSource,
+        external: str | None = None,
     ) -> None:
         self._grants = grants
         self._users = user_access
@@ -56,6 +61,7 @@ class TokenIssuer:
         self._revoke_session = revoke_session
         self._clock = clock
         self._ids = ids
+        self._external = external
 
     async def issue(
         self,
@@ -65,8 +71,12 @@ class TokenIssuer:
     ) -> IssuedTokens:
         """New tokens; `check` decides over the locked grant, and raises what refuses them. `family` is the secret that
         refresh tokens of the grant have in common; None for the first. Raises INVALID `invalid_grant`."""
+        if self._external is not None:
+            raise refused_grant()
         session = stored[1]
         now = self._clock.now()
+        ends = min(now + GRANT_LASTS, session.created_at + GRANT_LASTS_AT_MOST)
+        token_ends = min(now + ACCESS_LASTS, ends)
         family, rest = family or self._secret(), self._secret()
         token = SESSION_TOKEN_PREFIX + self._secret()
 
@@ -78,8 +88,8 @@ class TokenIssuer:
             return renewed, replace(
                 session,
                 token_hash=hash_token(token),
-                token_expires_at=now + ACCESS_LASTS,
-                expires_at=now + GRANT_LASTS,
+                token_expires_at=token_ends,
+                expires_at=ends,
             )
 
         user = await self._users.admitted(session.organization_id, UserId(session.created_by))
@@ -96,7 +106,7 @@ class TokenIssuer:
         return IssuedTokens(
             access_token=token,
             refresh_token=f"{REFRESH_PREFIX}{family}.{rest}",
-            expires_in_s=int(ACCESS_LASTS.total_seconds()),
+            expires_in_s=int((token_ends - now).total_seconds()),
         )
 
     async def revoke(self, session: GatewaySession, *, reason: str) -> None:

@@ -32,7 +32,8 @@ class GatewayAccess:
     """Rules:
     - Unknown, expired and revoked tokens get the same answer.
     - An API key with the role runner opens the tools of a named agent, as a session for the UTC day.
-    - The token of an OAuth client is for one agent, and refused at the URL of another one.
+    - The token of an OAuth client is for one agent, and refused at the URL of another one. Unless `has_own_grants`,
+      another authorization server takes the place of this one, and each such token is refused.
     - A session token has the service's rate limit; all sessions of a key together have the key's limit.
     - Sessions are cached for `fresh_s`; while this process gets change notifications
       (`is_notified`), until the next change. Sessions that end with a run are cached while `ends`
@@ -54,10 +55,12 @@ class GatewayAccess:
         fresh_s: float = 0.5,
         on_forget: Callable[[], None] = lambda: None,
         audience: Callable[[], str | None] = lambda: None,
+        has_own_grants: bool = True,
     ) -> None:
         self._sessions = sessions
         self._on_forget = on_forget
         self._audience = audience
+        self._has_own_grants = has_own_grants
         self._agents = agents
         self._authenticate = authenticate
         self._limits = limits
@@ -86,7 +89,7 @@ class GatewayAccess:
             if session is None:
                 raise _unauthenticated()
             self._keep(token_hash, session, generation)
-        if not session.takes_token(self._clock.now()):
+        if not session.takes_token(self._clock.now()) or not (self._has_own_grants or session.client_id is None):
             raise _unauthenticated()
         if agent is not None and session.client_id is not None:
             await self._require_agent(session, agent)

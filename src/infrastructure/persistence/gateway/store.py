@@ -8,6 +8,7 @@ from sqlalchemy import Connection, bindparam, func, or_, select, update
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession, ToolNames
+from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
 from domain.rate_limit import RateLimit
@@ -46,7 +47,11 @@ _get = _with_end.where(
 _admitted = (
     select(user_account.c.id)
     .join(identity_provider, identity_provider.c.id == user_account.c.provider_id)
-    .where(user_account.c.id == gateway_session.c.created_by, user_account.c.status == UserStatus.ACTIVE.value)
+    .where(
+        user_account.c.id == gateway_session.c.created_by,
+        user_account.c.status == UserStatus.ACTIVE.value,
+        user_account.c.role != Role.VIEWER.value,
+    )
     .exists()
 )
 _by_hash = _with_end.where(

@@ -66,6 +66,10 @@ async def listening() -> None:
 
 @pytest.fixture
 def harness(mocker: MockerFixture) -> Harness:
+    return a_harness(mocker)
+
+
+def a_harness(mocker: MockerFixture, *, has_own_grants: bool = True) -> Harness:
     state, clock, wakeups = InMemoryState(), FixedClock(), InProcessWakeups()
     stores = in_memory_stores(state, wakeups)
     sessions = CountingSessions(state)
@@ -77,6 +81,7 @@ def harness(mocker: MockerFixture) -> Harness:
         clock=clock,
         is_notified=lambda: True,
         ends=SessionEnds(wakeups=wakeups, clock=clock),
+        has_own_grants=has_own_grants,
     )
     return Harness(stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)
 
@@ -157,6 +162,17 @@ async def test_the_token_of_a_client_is_refused_at_the_url_of_another_agent(harn
         await harness.access.open(token, agent=own)
     with refused("token_invalid"):
         await harness.access.open(token, agent="another")
+
+
+@pytest.mark.requirement("P5")
+async def test_the_token_of_a_client_is_refused_while_another_authorization_server_is_set(
+    mocker: MockerFixture,
+) -> None:
+    harness = a_harness(mocker, has_own_grants=False)
+    token = await a_clients_session(harness)
+    with refused("token_invalid"):
+        await harness.access.open(token)
+    await harness.access.open(await harness.add(2))
 
 
 async def a_clients_session(harness: Harness) -> str:

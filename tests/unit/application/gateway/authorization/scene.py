@@ -93,7 +93,7 @@ class Scene:
         self.find_client = FindOAuthClient(documents=self.documents, registrations=self.registrations)
         self.check = CheckAuthorization(find_client=self.find_client, agents=self.agents, address=self.address)
         self.grant = GrantAccess(check_authorization=self.check, grants=self.grants, clock=self.clock, ids=self.ids)
-        revoke_session = RevokeGatewaySession(
+        self.revoke_session = RevokeGatewaySession(
             sessions=self.sessions,
             access=self.access,
             connections=mocker.create_autospec(McpConnections, instance=True),
@@ -101,17 +101,21 @@ class Scene:
             clock=self.clock,
             ids=self.ids,
         )
-        self.tokens = TokenIssuer(
-            grants=self.grants,
-            user_access=InMemoryUserStore(self.state),
-            access=self.access,
-            revoke_session=revoke_session,
-            clock=self.clock,
-            ids=self.ids,
-        )
+        self.tokens = self.issuer()
         self.redeem = RedeemCode(grants=self.grants, tokens=self.tokens)
         self.refresh = RefreshAccess(grants=self.grants, tokens=self.tokens)
         self.revoke = RevokeClientToken(grants=self.grants, tokens=self.tokens)
+
+    def issuer(self, *, external: str | None = None) -> TokenIssuer:
+        return TokenIssuer(
+            grants=self.grants,
+            user_access=InMemoryUserStore(self.state),
+            access=self.access,
+            revoke_session=self.revoke_session,
+            clock=self.clock,
+            ids=self.ids,
+            external=external,
+        )
 
     async def with_agent(self, *, enabled: bool = True) -> None:
         """The agent `researcher`."""

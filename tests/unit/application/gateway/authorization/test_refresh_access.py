@@ -1,8 +1,11 @@
 """RefreshAccess: tokens follow each other, and one that comes again ends them all."""
 
+from datetime import timedelta
+
 import pytest
 
-from application.gateway.authorization.issued_tokens import GRANT_LASTS
+from application.gateway.authorization.issued_tokens import GRANT_LASTS, GRANT_LASTS_AT_MOST
+from application.gateway.authorization.redeem_code import RedeemCode
 from application.gateway.authorization.refresh_access import RefreshAccess
 from domain.identity.api_key import hash_token
 from domain.identity.user import UserStatus
@@ -61,6 +64,33 @@ async def test_a_grant_that_was_not_renewed_in_time_has_ended(scene: Scene) -> N
     scene.clock.advance(GRANT_LASTS.total_seconds())
     with refused("invalid_grant"):
         await scene.refresh.execute(renewal(first.refresh_token))
+
+
+async def test_a_grant_ends_90_days_after_the_consent_however_often_it_is_renewed(scene: Scene) -> None:
+    session_id = scene.with_grant()
+    issued = await scene.redeem.execute(redemption())
+    for _ in range(3):
+        scene.clock.advance(timedelta(days=29).total_seconds())
+        issued = await scene.refresh.execute(renewal(issued.refresh_token))
+    assert scene.session(session_id).expires_at == START + GRANT_LASTS_AT_MOST
+    scene.clock.advance(timedelta(days=3).total_seconds() - 60)
+    issued = await scene.refresh.execute(renewal(issued.refresh_token))
+    assert issued.expires_in_s == 60
+    assert scene.session(session_id).token_expires_at == START + GRANT_LASTS_AT_MOST
+    scene.clock.advance(60)
+    with refused("invalid_grant"):
+        await scene.refresh.execute(renewal(issued.refresh_token))
+
+
+async def test_nothing_is_issued_while_another_authorization_server_is_set(scene: Scene) -> None:
+    scene.with_grant()
+    elsewhere = scene.issuer(external="https://login.example.com")
+    with refused("invalid_grant"):
+        await RedeemCode(grants=scene.grants, tokens=elsewhere).execute(redemption())
+    first = await scene.redeem.execute(redemption())
+    with refused("invalid_grant"):
+        await RefreshAccess(grants=scene.grants, tokens=elsewhere).execute(renewal(first.refresh_token))
+    await scene.refresh.execute(renewal(first.refresh_token))
 
 
 async def test_a_deactivated_person_gets_no_more_tokens(scene: Scene) -> None:
