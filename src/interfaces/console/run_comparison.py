@@ -15,8 +15,12 @@ from domain.runs.run import Run
 from domain.threads.message import TextContent
 from interfaces.console.pages import pretty, seconds, shown_text, took, usd, word
 
-MAX_WORDS = 4_000
+MAX_WORDS = 500
 """Longer texts are compared as wholes."""
+MAX_PAGE_WORDS = 10_000
+"""Of both runs; texts after them are compared as wholes."""
+MAX_STEPS = 300
+"""Of each run; later ones are not compared."""
 MAX_CHARACTERS = 20_000
 """More of a step is not shown."""
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
@@ -49,6 +53,10 @@ class Piece:
     differs: bool
 
 
+Sides = tuple[tuple[Piece, ...], tuple[Piece, ...]]
+"""The pieces of a text of both runs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """A model call (`name` is empty) or a tool call, with the text that it gave or was given."""
@@ -64,6 +72,21 @@ class Step:
         return (self.name, "" if self.name else "model")
 
 
+@dataclass(slots=True)
+class WordBudget:
+    """Words that may still be compared one by one: the time of a comparison grows faster than its words."""
+
+    left: int = MAX_PAGE_WORDS
+
+    def takes(self, words: Sequence[str], others: Sequence[str]) -> bool:
+        """Whether these may be compared; they are then used up."""
+        total = len(words) + len(others)
+        if max(len(words), len(others)) > MAX_WORDS or total > self.left:
+            return False
+        self.left -= total
+        return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepPair:
     """The same step of both runs; None where a run lacks it."""
@@ -77,6 +100,16 @@ class StepPair:
     def differs(self) -> bool:
         one, other = self.one, self.other
         return one is None or other is None or (one.text, one.outcome) != (other.text, other.outcome)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Texts and steps of two runs. `is_cut`: a run has more than `MAX_STEPS` steps."""
+
+    inputs: Sides
+    outputs: Sides
+    steps: tuple[StepPair, ...]
+    is_cut: bool
 
 
 def given(one: Run, other: Run, agent_names: Mapping[AgentId, AgentName]) -> tuple[Fact, ...]:
@@ -153,26 +186,40 @@ def _parts_of_messages(events: Iterable[RunEvent]) -> Iterator[dict[str, Any]]:
             yield from cast(dict[str, Any], event.data)["message"]["content"]
 
 
-def pairs(one: Sequence[Step], other: Sequence[Step]) -> tuple[StepPair, ...]:
+def compared(one: Run, other: Run, events: Sequence[RunEvent], others: Sequence[RunEvent]) -> Compared:
+    """Takes up to seconds of a processor, for a thread."""
+    budget = WordBudget()
+    inputs = differences(input_text(one), input_text(other), budget)
+    outputs = differences(one.output or "", other.output or "", budget)
+    sides = steps_of(events), steps_of(others)
+    return Compared(
+        inputs=inputs,
+        outputs=outputs,
+        steps=pairs(sides[0][:MAX_STEPS], sides[1][:MAX_STEPS], budget),
+        is_cut=any(len(each) > MAX_STEPS for each in sides),
+    )
+
+
+def pairs(one: Sequence[Step], other: Sequence[Step], budget: WordBudget) -> tuple[StepPair, ...]:
     """The steps of both runs, the same ones beside each other."""
     matched = SequenceMatcher(None, [each.key for each in one], [each.key for each in other], autojunk=False)
     return tuple(
-        _pair(*sides)
+        _pair(*sides, budget)
         for _, begin, end, start, stop in matched.get_opcodes()
         for sides in zip_longest(one[begin:end], other[start:stop])
     )
 
 
-def differences(one: str, other: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+def differences(one: str, other: str, budget: WordBudget) -> Sides:
     """Both texts in pieces, word by word."""
     if one == other:
         return _whole(one, differs=False), _whole(other, differs=False)
     words, others = _WORDS.findall(one), _WORDS.findall(other)
-    if max(len(words), len(others)) > MAX_WORDS:
+    if not budget.takes(words, others):
         return _whole(one, differs=True), _whole(other, differs=True)
     left: list[Piece] = []
     right: list[Piece] = []
-    for tag, begin, end, start, stop in SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
+    for tag, begin, end, start, stop in SequenceMatcher(str.isspace, words, others, autojunk=False).get_opcodes():
         left += _whole("".join(words[begin:end]), differs=tag != "equal")
         right += _whole("".join(others[start:stop]), differs=tag != "equal")
     return tuple(left), tuple(right)
@@ -194,10 +241,11 @@ def _model_call(data: Mapping[str, Any]) -> Step:
     return Step(name="", text=_cut(shown_text(text)), outcome="", about=about)
 
 
-def _pair(one: Step | None, other: Step | None) -> StepPair:
-    left, right = differences(one.text if one else "", other.text if other else "")
+def _pair(one: Step | None, other: Step | None, budget: WordBudget) -> StepPair:
     if one is None or other is None:
         left, right = (_whole(each.text if each else "", differs=False) for each in (one, other))
+    else:
+        left, right = differences(one.text, other.text, budget)
     return StepPair(one=one, other=other, one_text=left, other_text=right)
 
 

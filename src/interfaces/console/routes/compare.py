@@ -1,5 +1,7 @@
 """Two runs compared, side by side."""
 
+import asyncio
+
 from litestar import Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromQuery
@@ -15,7 +17,7 @@ from domain.runs.events import RunEvent
 from domain.runs.run import Run
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.run_comparison import differences, figures, given, input_text, pairs, steps_of
+from interfaces.console.run_comparison import MAX_STEPS, compared, figures, given
 from interfaces.console.run_costs import RunCosts
 
 PAGE = 2_000
@@ -66,9 +68,8 @@ class Comparison:
             "other": other,
             "given": given(one, other, names),
             "figures": figures(one, other, self._run_costs.unknown((one, other))),
-            "inputs": differences(input_text(one), input_text(other)),
-            "outputs": differences(one.output or "", other.output or ""),
-            "steps": pairs(*(steps_of(each) for each in events)),
+            "compared": await asyncio.to_thread(compared, one, other, *events),
+            "most_steps": MAX_STEPS,
             "is_cut": any(run.last_seq > MAX_EVENTS for run in (one, other)),
         }
 

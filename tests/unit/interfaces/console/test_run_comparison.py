@@ -9,9 +9,13 @@ from domain.runs.events import RunEvent, RunEventType
 from domain.runs.limits import LimitSettings
 from domain.runs.usage import Usage
 from interfaces.console.run_comparison import (
+    MAX_PAGE_WORDS,
+    MAX_STEPS,
     MAX_WORDS,
     Piece,
     Step,
+    WordBudget,
+    compared,
     differences,
     figures,
     given,
@@ -53,14 +57,14 @@ def test_what_differs_is_said_of_settings_and_figures_and_by_how_much() -> None:
 
 
 def test_texts_are_compared_word_by_word_and_very_long_ones_as_wholes() -> None:
-    left, right = differences("Pay 24 EUR back.", "Pay 30 EUR back.")
+    left, right = differences("Pay 24 EUR back.", "Pay 30 EUR back.", WordBudget())
     assert [piece.text for piece in left if piece.differs] == ["24"]
     assert [piece.text for piece in right if piece.differs] == ["30"]
     assert "".join(piece.text for piece in right) == "Pay 30 EUR back."
-    assert differences("same", "same")[0] == (Piece(text="same", differs=False),)
+    assert differences("same", "same", WordBudget())[0] == (Piece(text="same", differs=False),)
     long = "word " * MAX_WORDS
-    assert differences(long, f"{long}more")[0] == (Piece(text=long, differs=True),)
-    assert differences("", "new") == ((), (Piece(text="new", differs=True),))
+    assert differences(long, f"{long}more", WordBudget())[0] == (Piece(text=long, differs=True),)
+    assert differences("", "new", WordBudget()) == ((), (Piece(text="new", differs=True),))
 
 
 def test_steps_are_model_calls_and_tool_calls_with_what_they_were_given_and_gave() -> None:
@@ -92,7 +96,7 @@ def test_the_same_steps_stand_beside_each_other_and_a_step_of_one_run_stands_alo
     think = Step(name="", text="I look.", outcome="", about="")
     look = Step(name="look", text="{}", outcome="succeeded", about="1 s")
     note = Step(name="note", text="{}", outcome="succeeded", about="1 s")
-    found = pairs([think, look, think], [think, note, look, replace(think, text="I see.")])
+    found = pairs([think, look, think], [think, note, look, replace(think, text="I see.")], WordBudget())
     assert [(pair.one, pair.other and pair.other.name, pair.differs) for pair in found] == [
         (think, "", False),
         (None, "note", True),
@@ -100,3 +104,18 @@ def test_the_same_steps_stand_beside_each_other_and_a_step_of_one_run_stands_alo
         (think, "", True),
     ]
     assert [piece.text for piece in found[3].other_text if piece.differs] == ["see"]
+
+
+def test_a_page_compares_a_bounded_number_of_words_and_steps() -> None:
+    run, turns = a_run(), MAX_STEPS + 1
+    events, others = (
+        [said({"type": "text", "text": f"{word} {'the ' * 40}"}) for _ in range(turns)] for word in ("one", "two")
+    )
+    found = compared(run, run, events, others)
+    assert found.is_cut
+    assert len(found.steps) == MAX_STEPS
+    of_a_pair = 2 * 82
+    marked = [len(pair.one_text) > 1 for pair in found.steps]
+    assert marked == [place < MAX_PAGE_WORDS // of_a_pair for place in range(MAX_STEPS)]
+    assert found.steps[-1].one_text == (Piece(text=f"one {'the ' * 40}", differs=True),)
+    assert not compared(run, run, events[1:], others[1:]).is_cut
