@@ -75,6 +75,18 @@ async def test_the_step_that_halts_a_run_puts_its_thread_in_quarantine(run_store
     assert thread.quarantine == QUARANTINE
 
 
+@pytest.mark.requirement("C4", "C6", "U6")
+async def test_threads_in_quarantine_are_listed_until_their_release(run_stores: Stores) -> None:
+    assert await run_stores.threads.quarantined(ORG, 10) == ()
+    await halt(run_stores, await start_and_claim(run_stores))
+    thread = await run_stores.threads.get(ORG, THREAD)
+    assert await run_stores.threads.quarantined(ORG, 10) == (thread,)
+    assert await run_stores.threads.quarantined(ORG, 0) == ()
+    assert await run_stores.threads.quarantined(OTHER_ORG, 10) == ()
+    await run_stores.threads.release(ORG, THREAD, RELEASED)
+    assert await run_stores.threads.quarantined(ORG, 10) == ()
+
+
 @pytest.mark.requirement("C4")
 async def test_a_thread_in_quarantine_takes_no_run_no_message_and_no_deletion(run_stores: Stores) -> None:
     await halt(run_stores, await start_and_claim(run_stores))

@@ -54,6 +54,15 @@ class InMemoryThreadStore:
         wanted = [each for each in found if search.casefold() in (each.opening or "").casefold()]
         return newest_first(wanted, lambda each: by_time(each.thread.created_at, each.thread.id), request)
 
+    async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
+        """Threads in quarantine, the newest quarantine first."""
+        found = [
+            (each.thread.quarantine.at, each.thread)
+            for each in self._state.threads.values()
+            if each.thread.organization_id == organization_id and each.thread.quarantine is not None
+        ]
+        return tuple(thread for _, thread in sorted(found, key=lambda entry: entry[0], reverse=True))[:limit]
+
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end."""
         stored = self._state.thread_of(organization_id, message.thread_id)

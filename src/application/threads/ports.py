@@ -46,6 +46,9 @@ class ThreadStore(Protocol):
         among the `SEARCHED` newest; upper and lower case of ASCII letters are the same, of others where the database
         knows them."""
 
+    async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
+        """Threads in quarantine, the newest quarantine first. Reads no other threads."""
+
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`
         (with `run_id`) while a run of the thread is unfinished, `thread_quarantined`."""

@@ -33,6 +33,17 @@ class ListThreads:
         return await self._threads.page(principal.organization_id, page)
 
 
+class ListQuarantinedThreads:
+    """Any role may read; the newest quarantine first."""
+
+    def __init__(self, *, threads: ThreadStore) -> None:
+        self._threads = threads
+
+    async def execute(self, principal: Principal, limit: int) -> tuple[Thread, ...]:
+        principal.require(Role.VIEWER)
+        return await self._threads.quarantined(principal.organization_id, limit)
+
+
 class ListConversations:
     """Any role may read; newest first, by their first words."""
 

@@ -11,7 +11,13 @@ from application.sources.store_source import StoreSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
-from application.threads.queries import GetThread, ListConversations, ListMessages, ListThreads
+from application.threads.queries import (
+    GetThread,
+    ListConversations,
+    ListMessages,
+    ListQuarantinedThreads,
+    ListThreads,
+)
 from application.threads.release_thread import ReleaseThread
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
@@ -26,6 +32,7 @@ class Threads(containers.DeclarativeContainer):
     create_thread = singleton(CreateThread)
     get_thread = singleton(GetThread)
     list_threads = singleton(ListThreads)
+    list_quarantined_threads = singleton(ListQuarantinedThreads)
     list_conversations = singleton(ListConversations)
     list_messages = singleton(ListMessages)
     append_message = singleton(AppendMessage)

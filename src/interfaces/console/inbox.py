@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
@@ -13,14 +13,17 @@ from application.mcp.ports import ServerState
 from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, ListRuns
+from application.system.lru import LruCache
 from application.system.pages import PageRequest
-from application.threads.queries import GetThread
+from application.system.ports import Clock
+from application.threads.queries import ListQuarantinedThreads
 from application.workflows.ports import WorkflowRunFilter
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
 from domain.approvals.approval import Approval, ApprovalState
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.ids import AgentId, RunId, ThreadId
+from domain.identity.role import Role
+from domain.ids import AgentId, OrganizationId, RunId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer
@@ -34,8 +37,8 @@ from interfaces.console.pages import asked, in_a_line
 _Found = TypeVar("_Found")
 MOST = 100
 """Of each kind; more is not collected."""
-MOST_HALTED = 50
-"""Newest halted runs whose threads are looked at."""
+_COUNTED_FOR = timedelta(seconds=10)
+_COUNTS = 1_000
 
 
 class InboxKind(StrEnum):
@@ -81,7 +84,7 @@ class Inbox:
     """Rules:
     - Any role may read it; acting on an item requires the role that the action requires elsewhere.
     - What ends by itself comes first, the nearest end at the top; then the oldest.
-    - Threads in quarantine are found by the newest halted runs.
+    - A recent count is up to ten seconds old; all pages of an organization share it.
     """
 
     def __init__(
@@ -95,7 +98,8 @@ class Inbox:
         list_mcp_servers: ListMcpServers,
         get_mcp_server_status: GetMcpServerStatus,
         get_mcp_server_tools: GetMcpServerTools,
-        get_thread: GetThread,
+        list_quarantined_threads: ListQuarantinedThreads,
+        clock: Clock,
     ) -> None:
         self._approvals = list_approvals
         self._runs = list_runs
@@ -105,7 +109,9 @@ class Inbox:
         self._servers = list_mcp_servers
         self._status = get_mcp_server_status
         self._tools = get_mcp_server_tools
-        self._thread = get_thread
+        self._quarantined = list_quarantined_threads
+        self._clock = clock
+        self._counts: LruCache[tuple[OrganizationId, Role], tuple[datetime, int]] = LruCache(_COUNTS)
 
     async def of(self, principal: Principal) -> tuple[InboxItem, ...]:
         """All items."""
@@ -116,7 +122,16 @@ class Inbox:
             self._of_servers(principal),
             self._quarantined_threads(principal),
         )
-        return tuple(sorted((item for part in parts for item in part), key=_urgency))
+        items = tuple(sorted((item for part in parts for item in part), key=_urgency))
+        self._counts.put((principal.organization_id, principal.role), (self._clock.now(), len(items)))
+        return items
+
+    async def recent_count(self, principal: Principal) -> int:
+        """How many items there are, for what many open pages ask again and again."""
+        counted = self._counts.get((principal.organization_id, principal.role))
+        if counted is not None and self._clock.now() - counted[0] < _COUNTED_FOR:
+            return counted[1]
+        return len(await self.of(principal))
 
     async def _waiting_approvals(self, principal: Principal) -> list[InboxItem]:
         page = await self._approvals.execute(
@@ -200,26 +215,22 @@ class Inbox:
         return items
 
     async def _quarantined_threads(self, principal: Principal) -> list[InboxItem]:
-        page = await self._runs.execute(principal, RunFilter(status=RunStatus.HALTED), PageRequest(limit=MOST_HALTED))
-        newest = {run.thread_id: run for run in reversed(page.items)}
-        threads = await asyncio.gather(*(self._found_thread(principal, thread_id) for thread_id in newest))
+        threads = await self._quarantined.execute(principal, MOST)
+        waiting = [(thread, thread.quarantine) for thread in threads if thread.quarantine is not None]
+        runs = await asyncio.gather(*(self._found_run(principal, quarantine.run_id) for _, quarantine in waiting))
         return [
             InboxItem(
                 key=f"{InboxKind.THREAD}:{thread.id}",
                 kind=InboxKind.THREAD,
-                title=asked(newest[thread.id]),
-                about=f"canary token {thread.quarantine.canary_id}",
+                title="a session of the gateway" if run is None else asked(run),
+                about=f"canary token {quarantine.canary_id}",
                 subject=thread,
-                run=newest[thread.id],
-                agent_id=newest[thread.id].agent_id,
-                since=thread.quarantine.at,
+                run=run,
+                agent_id=None if run is None else run.agent_id,
+                since=quarantine.at,
             )
-            for thread in threads
-            if thread is not None and thread.quarantine is not None
+            for (thread, quarantine), run in zip(waiting, runs, strict=True)
         ]
-
-    async def _found_thread(self, principal: Principal, thread_id: ThreadId) -> Thread | None:
-        return await _or_none(self._thread.execute(principal, thread_id))
 
 
 def next_after(items: Iterable[InboxItem], key: str) -> InboxItem | None:

@@ -41,6 +41,22 @@ async def test_an_approval_waits_with_what_was_asked_and_a_form_of_its_arguments
     assert re.search(r'id="badge-inbox"[^>]*>1<', badge)
 
 
+async def test_open_pages_share_a_recent_count_that_a_page_that_opens_renews(service: Service) -> None:
+    headers = await signed_in(service)
+
+    async def count(query: str = "") -> str:
+        answer = await browse(service, "GET", f"/console/parts/frame{query}", headers=headers)
+        found = re.search(r'id="badge-inbox"[^>]*>(\d*)<', answer.text)
+        assert found is not None
+        return found[1]
+
+    assert await count("?recent=true") == ""
+    await waiting_run(service)
+    assert await count("?recent=true") == ""  # counted a moment ago
+    assert await count() == "1"
+    assert await count("?recent=true") == "1"
+
+
 async def test_a_decision_in_the_inbox_is_said_and_its_item_leaves(service: Service) -> None:
     _, approval = await waiting_run(service)
     path = f"/inbox/approvals/{approval}"

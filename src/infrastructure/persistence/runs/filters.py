@@ -9,6 +9,7 @@ from domain.ids import OrganizationId
 from domain.json_value import JsonValue
 from infrastructure.persistence.columns.paging import among_newest
 from infrastructure.persistence.tables import run, run_request, tool_call
+from infrastructure.persistence.threads.queue import is_unfinished
 from infrastructure.runtime.json_text import encode
 
 _input = func.replace(type_coerce(run_request.c.input, Text), '{"type":"text","text":"', "")
@@ -19,8 +20,12 @@ changed_at = func.coalesce(run.c.finished_at, run.c.started_at, run.c.created_at
 
 def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
     """All of them must hold."""
-    if wanted.history_key is None:
-        yield run.c.organization_id == organization_id
+    statuses = (*wanted.statuses, *(() if wanted.status is None else (wanted.status,)))
+    is_open = bool(statuses) and not any(status.is_terminal for status in statuses)
+    if is_open:
+        yield is_unfinished
+    if wanted.history_key is None:  # With `coalesce`, SQLite reads the unfinished runs and not all of the organization.
+        yield (func.coalesce(run.c.organization_id, "") if is_open else run.c.organization_id) == organization_id
     else:  # With the organization of `run`, SQLite would walk all its runs by their time to find none.
         yield run_request.c.organization_id == organization_id
         yield run_request.c.history_key == wanted.history_key

@@ -1,6 +1,6 @@
 """Threads and their messages in SQL."""
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from application.system.pages import Page, PageRequest
 from application.threads.ports import Conversation, ReleasedThread
@@ -23,6 +23,16 @@ from infrastructure.persistence.threads.source_removal import hide_sources, remo
 
 _get = select(thread).where(
     thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id")
+)
+# `coalesce`, so that SQLite does not walk the organization's threads: those in quarantine have a small index.
+quarantined = (
+    select(thread)
+    .where(
+        thread.c.quarantined_at.is_not(None),
+        func.coalesce(thread.c.organization_id, "") == bindparam("organization_id"),
+    )
+    .order_by(thread.c.quarantined_at.desc(), thread.c.id)
+    .limit(bindparam("limit"))
 )
 _messages = (
     select(*shown_columns)
@@ -85,6 +95,13 @@ class SqlThreadStore:
                 identifier=thread.c.id,
                 convert=lambda row: Conversation(thread=thread_of(row), opening=opening_of(row.opening)),
             ),
+            scope=organization_id,
+        )
+
+    async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
+        wanted = {"organization_id": organization_id, "limit": limit}
+        return await self._database.read(
+            lambda connection: tuple(thread_of(row) for row in connection.execute(quarantined, wanted)),
             scope=organization_id,
         )
 

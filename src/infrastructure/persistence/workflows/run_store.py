@@ -1,9 +1,10 @@
 """Workflow runs in SQL: for the API and for the worker that executes one."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, and_, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
 
 from application.runs.ports import IdempotencyKey, LeaseLost
 from application.system.pages import Page, PageRequest
@@ -23,7 +24,7 @@ from domain.runs.run import RunStatus
 from domain.tools.wired import RegisteredTool
 from domain.workflows.definition_json import definition_from_json
 from domain.workflows.graph import WorkflowDefinition
-from domain.workflows.run import TERMINAL_WORKFLOW_STATUSES, WorkflowEvent, WorkflowRun, WorkflowRunStatus
+from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
 from infrastructure.persistence.columns.paging import newest_first
@@ -109,6 +110,23 @@ _claimable = (
 )
 
 
+def conditions(organization_id: OrganizationId, wanted: WorkflowRunFilter) -> Iterator[ColumnElement[bool]]:
+    """All of them must hold. With `coalesce`, SQLite reads the small index of unfinished runs and not all runs of the
+    organization."""
+    is_open = wanted.is_unfinished or (wanted.status is not None and not wanted.status.is_terminal)
+    yield (func.coalesce(_RUN.organization_id, "") if is_open else _RUN.organization_id) == organization_id
+    if is_open:
+        yield _RUN.finished_at.is_(None)
+    if wanted.is_unfinished is False:
+        yield _RUN.finished_at.is_not(None)
+    if wanted.workflow_id is not None:
+        yield _RUN.workflow_id == wanted.workflow_id
+    if wanted.status is not None:
+        yield _RUN.status == wanted.status.value
+    if wanted.requested_by is not None:
+        yield _RUN.requested_by == wanted.requested_by
+
+
 class SqlWorkflowRunStore:
     """The `WorkflowRunStore` and `WorkflowJournal` ports."""
 
@@ -150,16 +168,7 @@ class SqlWorkflowRunStore:
     async def page(
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
-        statement = select(*OUTLINE).where(_RUN.organization_id == organization_id)
-        if wanted.workflow_id is not None:
-            statement = statement.where(_RUN.workflow_id == wanted.workflow_id)
-        if wanted.status is not None:
-            statement = statement.where(_RUN.status == wanted.status.value)
-        if wanted.requested_by is not None:
-            statement = statement.where(_RUN.requested_by == wanted.requested_by)
-        if wanted.is_unfinished is not None:
-            ended = _RUN.status.in_([status.value for status in TERMINAL_WORKFLOW_STATUSES])
-            statement = statement.where(~ended if wanted.is_unfinished else ended)
+        statement = select(*OUTLINE).where(*conditions(organization_id, wanted))
         return await self._database.read(
             lambda connection: newest_first(
                 connection,

@@ -2,6 +2,7 @@
 
 from litestar import Response, get
 from litestar.di import NamedDependency
+from litestar.params import FromQuery
 
 from application.identity.ports import IdentityStore, UserStore
 from application.identity.queries import GetOrganization
@@ -28,10 +29,10 @@ class Frame:
         self._users = users
         self._inbox = inbox
 
-    async def of(self, principal: Principal) -> dict[str, object]:
-        """By their names in the template."""
+    async def of(self, principal: Principal, *, recent: bool) -> dict[str, object]:
+        """By their names in the template. With `recent`, what waits may have been counted some seconds ago."""
         organization = await self._get_organization.execute(principal)
-        waiting = len(await self._inbox.of(principal))
+        waiting = await self._inbox.recent_count(principal) if recent else len(await self._inbox.of(principal))
         return {
             "organization": organization.name,
             "key": await self._name_of(principal) or principal.key_id,
@@ -49,6 +50,11 @@ class Frame:
 
 @get("/parts/frame")
 async def show_frame(
-    request: ConsoleRequest, pages: NamedDependency[Pages], frame: NamedDependency[Frame]
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    frame: NamedDependency[Frame],
+    recent: FromQuery[bool] = False,
 ) -> Response[str]:
-    return pages.show(request, "parts/frame.html", await frame.of(request.principal))
+    """Open pages ask every few seconds for a `recent` one."""
+    return pages.show(request, "parts/frame.html", await frame.of(request.principal, recent=recent))

@@ -1,0 +1,55 @@
+"""The inbox is counted every few seconds: what it asks reads no runs and threads that wait for nothing."""
+
+import pytest
+from sqlalchemy import Connection, Select
+from sqlalchemy.dialects.sqlite import dialect
+
+from application.runs.ports import RunFilter
+from application.workflows.ports import WorkflowRunFilter
+from domain.runs.run import RunStatus
+from domain.workflows.run import WorkflowRunStatus
+from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.runs import filters
+from infrastructure.persistence.runs.rows import select_run
+from infrastructure.persistence.tables import run, workflow_run
+from infrastructure.persistence.threads.store import quarantined
+from infrastructure.persistence.workflows import run_store
+from infrastructure.persistence.workflows.run_rows import OUTLINE
+from tests.builders import ORG
+
+_WAITING = RunFilter(status=RunStatus.REQUIRES_ACTION)
+_WAITING_WORKFLOWS = WorkflowRunFilter(status=WorkflowRunStatus.REQUIRES_ACTION)
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (quarantined.params(organization_id=ORG).limit(100), "ix_thread_quarantined"),
+        (
+            select_run.where(*filters.conditions(ORG, _WAITING))
+            .order_by(run.c.created_at.desc(), run.c.id.desc())
+            .limit(101),
+            "ix_run_unfinished (status=?",
+        ),
+        (
+            Select(*OUTLINE)
+            .where(*run_store.conditions(ORG, _WAITING_WORKFLOWS))
+            .order_by(workflow_run.c.created_at.desc(), workflow_run.c.id.desc())
+            .limit(101),
+            "ix_workflow_run_unfinished",
+        ),
+    ],
+    ids=["threads", "runs", "workflow runs"],
+)
+async def test_what_waits_is_found_by_its_small_index(
+    sqlite: SqliteDatabase, statement: Select[tuple[object, ...]], index: str
+) -> None:
+    compiled = statement.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+
+    def plan(connection: Connection) -> list[str]:
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}")]
+
+    steps = await sqlite.read(plan, scope=SYSTEM)
+    assert f"USING INDEX {index}" in steps[0], steps
