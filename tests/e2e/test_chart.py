@@ -282,6 +282,8 @@ def test_a_worker_that_is_removed_has_the_time_that_is_set_to_finish_its_runs() 
     template = rendered("worker.drainSeconds=900")["Deployment/agents-dragoman-worker"]["spec"]["template"]
     assert drain_of(template) == ["drain", "1", "--within", "900"]
     assert template["spec"]["terminationGracePeriodSeconds"] > 900 + 60
+    [container] = template["spec"]["containers"]
+    assert container["livenessProbe"]["terminationGracePeriodSeconds"] == 35, "but not if it hangs"
 
 
 def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_report_what_scales_them(

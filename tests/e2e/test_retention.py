@@ -63,13 +63,13 @@ def test_audit_entries_are_in_files_that_verify_before_they_are_removed(tmp_path
         run = service.run("clerk")["run"]
     make_old(home, run["thread_id"], sources=False)
     trail = stored(home, "audit_event")
-    archive.write_text("in the way", encoding="utf-8")
 
     with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
         until(lambda: applied(service), patience_s=60, what="retention.applied")
         assert applied(service)[0]["details"]["audit_events"] == 0
         assert service.call("GET", "/audit-events/verify")["pruned_through"] == 0, "what cannot be archived stays"
-    archive.unlink()
+    assert not archive.exists(), "a directory that is not mounted is not made"
+    archive.mkdir()
     with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
         until(lambda: service.call("GET", "/audit-events/verify")["pruned_through"], patience_s=60, what="pruning")
         report = service.call("GET", "/audit-events/verify")

@@ -74,6 +74,8 @@ livenessProbe:
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
+  # A process that does not answer finishes nothing: it is not given the time that a worker has to finish its runs.
+  terminationGracePeriodSeconds: 35
 readinessProbe:
   httpGet: {path: /health/ready, port: http}
   periodSeconds: 5

@@ -7,9 +7,12 @@
 import asyncio
 import gzip
 import hashlib
+import io
 import json
 import logging
 import os
+import secrets
+import zlib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -27,6 +30,9 @@ logger = logging.getLogger(__name__)
 _FORMAT: Final = 1
 _LINES, _MANIFEST = ".ndjson.gz", ".json"
 _LINK: Final = ("number", "sealed_at", "key_id", "seal")
+_MOST_BYTES: Final = 1 << 30
+"""Of a file's lines: many times what 20,000 entries have."""
+_DAMAGES: Final = (OSError, EOFError, ValueError, KeyError, TypeError, RecursionError, zlib.error, msgspec.MsgspecError)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +51,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditFiles:
-    """The ports `AuditArchive` and `ArchivedAudit` over a directory."""
+    """The ports `AuditArchive` and `ArchivedAudit` over a directory, which must exist: one that was not mounted is not made."""
 
     def __init__(self, directory: Path) -> None:
         self._folder = directory / "audit"
@@ -78,7 +84,9 @@ class AuditFiles:
     def _write(self, part: ArchivedPart) -> None:
         first, last = part.links[0].link, part.links[-1].link
         folder = self._folder / part.organization_id
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for made in (self._folder, folder):
+            made.mkdir(mode=0o700, exist_ok=True)
+            _keep(made.parent)
         lines = "".join(_line(stored) for stored in part.links).encode()
         content = gzip.compress(lines, mtime=0)
         manifest = Manifest(
@@ -94,8 +102,19 @@ class AuditFiles:
             written_at=datetime.now(UTC).isoformat(),
         )
         name = f"{first.number:012}-{last.number:012}"
+        if self._is_of_others(folder / f"{name}{_MANIFEST}", last.seal):
+            name = f"{name}-{last.seal[:16]}"
         _put(folder / f"{name}{_LINES}", content)
         _put(folder / f"{name}{_MANIFEST}", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+
+    def _is_of_others(self, manifest: Path, last_seal: str) -> bool:
+        """Whether there are other entries under this name, as after a database was put back to an earlier state."""
+        try:
+            return msgspec.json.decode(manifest.read_bytes(), type=Manifest).last_seal != last_seal
+        except FileNotFoundError:
+            return False
+        except msgspec.MsgspecError:
+            return True
 
     def _read(self, name: str) -> ArchivedPart | None:
         try:
@@ -103,8 +122,8 @@ class AuditFiles:
             content = (self._folder / f"{name}{_LINES}").read_bytes()
             if hashlib.sha256(content).hexdigest() != manifest.sha256:
                 return None
-            links = tuple(_stored(json.loads(line)) for line in gzip.decompress(content).splitlines())
-        except (OSError, EOFError, ValueError, KeyError, msgspec.MsgspecError):
+            links = tuple(_stored(json.loads(line)) for line in _unpacked(content).splitlines())
+        except _DAMAGES:
             logger.warning("a file of the archive cannot be read", extra={"file": name}, exc_info=True)
             return None
         described = (manifest.first, manifest.last, manifest.count, manifest.last_seal)
@@ -128,15 +147,31 @@ def _stored(line: dict[str, object]) -> StoredLink:
     return StoredLink(link=link, entry=msgspec.convert(entry, tuple[str | int | float | None, ...]))
 
 
+def _unpacked(content: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
+        lines = file.read(_MOST_BYTES + 1)
+    if len(lines) > _MOST_BYTES:
+        raise ValueError("the lines are longer than any that are written")
+    return lines
+
+
 def _put(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all."""
-    draft = path.with_name(f"{path.name}.part")
-    with open(draft, "wb", opener=_private) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    """Write a file whole, or not at all. Others may write the same one."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(draft, "xb", opener=_private) as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    _keep(path.parent)
+
+
+def _keep(folder: Path) -> None:
+    """Make the names in it durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -144,4 +179,4 @@ def _put(path: Path, content: bytes) -> None:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

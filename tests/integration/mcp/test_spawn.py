@@ -61,6 +61,15 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
     assert str(program) not in running
 
 
+async def test_a_start_that_is_cancelled_and_fails_is_cancelled(tmp_path: Path) -> None:
+    starting = asyncio.ensure_future(spawned([str(tmp_path / "none")], environment={}, cwd=None, handed=()))
+    await asyncio.sleep(0)
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError) as cancelled:
+        await starting
+    assert isinstance(cancelled.value.__cause__, FileNotFoundError)
+
+
 def readable(pid: str) -> bool:
     return pid.isdigit() and os.access(f"/proc/{pid}/exe", os.R_OK) and os.path.lexists(f"/proc/{pid}/exe")
 

@@ -70,7 +70,12 @@ async def spawned(
                 await asyncio.wait([spawning])
             except asyncio.CancelledError as exc:  # the scope above shields from anyio's cancellation, not asyncio's
                 interrupted = exc
-    process = spawning.result()
+    try:
+        process = spawning.result()
+    except OSError as error:
+        if interrupted is not None:
+            raise interrupted from error
+        raise
     if interrupted is not None:
         process.abandon()
         raise interrupted

@@ -1,7 +1,9 @@
 """Audit entries in files: read as they were written, or not at all."""
 
 import gzip
+import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,50 @@ async def test_a_file_that_is_not_as_it_was_written_is_not_read(
         path.write_bytes(gzip.compress(b"{}\n") if suffix == ".ndjson.gz" else path.read_bytes().replace(b"3", b"4"))
     assert await files.names() == (NAME,)
     assert await files.read(NAME) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"[" * 100_000), gzip.compress(b"[]\n"), gzip.compress(b"1\n")[:10] + b"\xff" * 30],
+    ids=["nested", "no entry", "not compressed"],
+)
+async def test_a_file_with_anything_else_under_its_checksum_is_damaged(
+    tmp_path: Path, part: ArchivedPart, content: bytes
+) -> None:
+    files = AuditFiles(tmp_path)
+    await files.store(part)
+    (tmp_path / "audit" / f"{NAME}.ndjson.gz").write_bytes(content)
+    path = tmp_path / "audit" / f"{NAME}.json"
+    manifest = json.loads(path.read_bytes()) | {"sha256": hashlib.sha256(content).hexdigest()}
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    assert await files.read(NAME) is None
+
+
+async def test_other_entries_with_the_same_numbers_get_a_file_of_their_own(tmp_path: Path, part: ArchivedPart) -> None:
+    files = AuditFiles(tmp_path)
+    *links, last = part.links
+    other = replace(part, links=(*links, replace(last, link=replace(last.link, seal="0" * 64))))
+    for one in (part, other, part, other):
+        await files.store(one)
+    assert [await files.read(name) for name in await files.names()] == [part, other]
+
+
+async def test_what_lies_at_the_place_of_a_draft_is_not_written_through(tmp_path: Path, part: ArchivedPart) -> None:
+    files = AuditFiles(tmp_path)
+    await files.store(part)
+    outside = tmp_path / "outside"
+    outside.write_text("theirs", encoding="utf-8")
+    (tmp_path / "audit" / f"{NAME}.ndjson.gz.part").symlink_to(outside)
+    await files.store(part)
+    assert outside.read_text(encoding="utf-8") == "theirs"
+    assert await files.read(NAME) == part
+
+
+async def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path, part: ArchivedPart) -> None:
+    with pytest.raises(ServiceError) as failed:
+        await AuditFiles(tmp_path / "not mounted").store(part)
+    assert failed.value.code == "archive_failed"
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_a_directory_that_cannot_be_written_fails_the_archive(tmp_path: Path, part: ArchivedPart) -> None:
