@@ -44,7 +44,7 @@ def with_reasoning_object(parameters: JsonObject) -> JsonObject:
     """Parameters of chat completions with the effort as Snowflake takes it for Claude, which then wants temperature 1."""
     rest = {name: value for name, value in parameters.items() if name != "reasoning_effort"}
     effort = _CORTEX_EFFORTS.get(str(parameters.get("reasoning_effort")))
-    return rest if effort is None else {"reasoning": {"effort": effort}, "temperature": 1, **rest}
+    return rest if effort is None else {**rest, "reasoning": {"effort": effort}, "temperature": 1}
 
 
 def responses_parameters(

@@ -22,7 +22,7 @@ from infrastructure.llm.model_families import (
 from infrastructure.llm.openai_wire import ChatDialect, OpenAIWire
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_wire import ResponsesWire
-from infrastructure.llm.wire_parameters import with_taken_settings
+from infrastructure.llm.wire_parameters import with_reasoning_object, with_taken_settings
 from tests.builders import a_tool
 from tests.unit.llm.model_requests import (
     SEES,
@@ -241,3 +241,10 @@ def test_a_fallback_model_is_sent_what_it_takes() -> None:
     assert with_taken_settings(request, taken_by_chat).settings == ModelSettings(seed=1)
     plain = replace(request, model="openai:gpt-4.1")
     assert with_taken_settings(plain, taken_by_chat) is plain
+
+
+@pytest.mark.parametrize(("effort", "expected"), [("high", 1), ("none", 0.2), (None, 0.2)])
+def test_an_effort_at_snowflake_wins_over_another_temperature(effort: str | None, expected: float) -> None:
+    parameters = with_reasoning_object({"temperature": 0.2, **({} if effort is None else {"reasoning_effort": effort})})
+    assert parameters["temperature"] == expected
+    assert "reasoning_effort" not in parameters
