@@ -152,6 +152,27 @@ async def test_an_app_reads_apps_by_the_server_s_own_address_and_nothing_else(se
     assert len(service.connections.asked) == 1
 
 
+async def test_an_app_whose_address_begins_with_a_slug_is_its_own_server_s(service: Service) -> None:
+    caller = await a_caller(service, "clock")
+    for uri in (URI, "ui://clock/clock/app.html"):
+        assert (await asked(caller, "resources/read", uri=uri))["result"]["contents"][0]["text"] == "clock"
+        assert service.connections.asked[-1].params == {"uri": URI}
+
+
+async def test_an_app_s_address_is_not_read_as_that_of_another_server(service: Service) -> None:
+    service.connections.servers["clock"] = InMemoryMcpServer(tools={"hour": InMemoryTool(answer=says("hour"))})
+    caller = await a_caller(service, "bells", "clock")
+    assert (await asked(caller, "resources/read", uri=URI))["result"]["contents"][0]["text"] == "bells"
+
+
+async def test_an_address_that_two_servers_could_mean_is_refused(service: Service) -> None:
+    linked: JsonObject = {"_meta": {"ui": {"resourceUri": "ui://app.html"}}}
+    service.connections.servers["clock"] = a_clock("clock", time=linked)
+    caller = await a_caller(service, "bells", "clock")
+    assert "error" in await asked(caller, "resources/read", uri=URI)
+    assert not service.connections.asked
+
+
 async def test_both_generations_are_told_that_apps_are_passed_on(service: Service) -> None:
     caller = await a_caller(service, "bells")
     modern = (await asked(caller, "server/discover"))["result"]["capabilities"]["extensions"]

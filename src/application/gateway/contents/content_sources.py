@@ -86,13 +86,20 @@ class ContentSources:
 
     async def owner_of_uri(self, sources: Sources, uri: str) -> tuple[McpServer, str] | None:
         """The server of the resource, with the server's own URI. Apps use their server's own URI of an
-        app, which must be one that tools of exactly one server link to."""
+        app, which must be one that tools of exactly one server link to. It may begin with the slug of
+        another server. If it names an app of that server as well, neither is read."""
+        named: tuple[McpServer, str] | None = None
         for server in sources.servers:
             if sources.session.names is ToolNames.ORIGINAL:
                 return server, uri
             if (own := resolved_uri(uri, server.config.slug)) is not None:
-                return server, own
-        slugs = sources.tools.app_links.get(uri, frozenset())
+                named = server, own
+        links = sources.tools.app_links
+        slugs = links.get(uri, frozenset())
+        if not slugs:
+            return named
+        if named is not None and named[0].config.slug in links.get(named[1], frozenset()):
+            return None
         owners = [server for server in sources.servers if server.config.slug in slugs]
         return (owners[0], uri) if len(slugs) == len(owners) == 1 else None
 
