@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.entry_origin import EntryOrigin
 from domain.mcp.registry_entry import (
     RegistryEntry,
     RegistryInput,
@@ -31,10 +32,11 @@ _ENVIRONMENT = frozenset({"-e", "--env"})
 
 
 def read_entry_document(document: object) -> RegistryEntry | None:
-    """The entry of a registry's answer, `{server, _meta}`. None for one without a usable name and version."""
+    """The entry of a registry's answer, `{server, _meta}`. None for one without a usable name and version, such as one
+    that a server could not keep as its origin."""
     server, meta = _object(document, "server"), _object(_object(document, "_meta"), OFFICIAL_META)
     name, version = _text(server, "name"), _text(server, "version")
-    if not NAME.fullmatch(name) or not version:
+    if not NAME.fullmatch(name) or not EntryOrigin.can_name(name, version):
         return None
     options: list[RegistryOption] = []
     unavailable: list[str] = []

@@ -17,6 +17,11 @@ class EntryOrigin:
         return f"{self.registry}:{self.name}@{self.version}"
 
     @classmethod
+    def can_name(cls, name: str, version: str) -> bool:
+        """Whether servers can keep this entry of any registry as their origin."""
+        return cls.read(str(cls(registry="r" * 32, name=name, version=version))) is not None
+
+    @classmethod
     def read(cls, text: str) -> "EntryOrigin | None":
         """None for a text of another form."""
         found = _ORIGIN.fullmatch(text) if len(text) <= _MAX else None

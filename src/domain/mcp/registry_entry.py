@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from domain.errors import Violation, invalid
+from domain.errors import ServiceError, Violation, invalid
+from domain.mcp.packages import is_file
 from domain.mcp.server import McpServerConfig, McpServerKind, default_isolation
 from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue
@@ -177,7 +178,20 @@ def usable(option: RegistryOption) -> RegistryOption | str:
     publisher has no say in where the organization's secrets go."""
     if any(_SECRET in text for slot in option.slots for text in slot.texts):
         return f"{option.kind}: the entry refers to secrets of the organization by itself."
+    if option.package is not None and (reason := _why_not(option)):
+        return f"{option.kind}: {reason}"
     secret = [slot for slot in option.slots if slot.group is SlotGroup.ARGS and any(i.is_secret for i in slot.inputs)]
     if any(one.is_required for slot in secret for one in slot.inputs):
         return f"{option.kind}: an argument is a secret, and arguments of servers are not stored as secrets."
     return replace(option, slots=tuple(slot for slot in option.slots if slot not in secret))
+
+
+def _why_not(option: RegistryOption) -> str:
+    """Why no server could have the package; empty for one that can."""
+    if is_file(option.package or ""):
+        return "the package is a file of this machine, which a publisher cannot choose."
+    try:
+        McpServerConfig(slug="entry", kind=option.kind, package=option.package, version=option.version)
+    except ServiceError as error:
+        return "; ".join(f"the {one.path} {one.message}" for one in error.violations) + "."
+    return ""

@@ -133,6 +133,12 @@ def test_remote_servers_take_headers_and_secrets_in_their_address_by_name() -> N
         a_package(transport={"type": "streamable-http", "url": "http://127.0.0.1:8080/mcp"}),
         a_package(runtimeHint="npx", runtimeArguments=[{"type": "named", "name": "--node-options", "value": "x"}]),
         a_package(packageArguments=[{"type": "named", "name": "--key", "isRequired": True, "isSecret": True}]),
+        a_package(identifier="git+https://example.com/tickets.git"),
+        a_package(version="not a version"),
+        a_package("pypi", "git+https://example.com/tickets.git"),
+        a_package("oci", "Not/An/Image"),
+        a_package(identifier=""),
+        a_package(identifier="/srv/tickets.tgz", version=""),
     ],
 )
 def test_what_cannot_be_started_here_is_no_option_and_says_why(package: Json) -> None:
@@ -230,7 +236,17 @@ def test_a_package_registry_and_a_hash_of_the_entrys_own_are_told_because_they_a
 
 @pytest.mark.parametrize(
     "document",
-    [None, [], {}, {"server": 7}, a_document(name="no-slash"), a_document(version=""), a_document(name="a/b/../c")],
+    [
+        None,
+        [],
+        {},
+        {"server": 7},
+        a_document(name="no-slash"),
+        a_document(version=""),
+        a_document(name="a/b/../c"),
+        a_document(version="1.2 beta"),
+        a_document(version="1" * 500, name="a" * 140 + "/b"),
+    ],
 )
 def test_what_is_no_entry_is_left_out(document: object) -> None:
     assert read_entry_document(document) is None
