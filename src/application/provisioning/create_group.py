@@ -7,7 +7,7 @@ from application.provisioning.ports import GroupStore
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.identity_provider import IdentityProvider
-from domain.identity.provisioning import Group, directory_principal
+from domain.identity.provisioning import Group, directory_principal, require_few_members
 from domain.ids import GroupId, UserId
 
 
@@ -24,7 +24,7 @@ class CreateGroup:
     - Members are users of the organization of the identity provider; others are left out.
     - Audited as `group.created`.
 
-    Raises: ServiceError group_name_taken (CONFLICT).
+    Raises: ServiceError group_name_taken (CONFLICT), too_many_members (INVALID).
     """
 
     def __init__(self, *, groups: GroupStore, clock: Clock, ids: IdSource) -> None:
@@ -33,6 +33,7 @@ class CreateGroup:
         self._ids = ids
 
     async def execute(self, command: CreateGroupCommand) -> Group:
+        require_few_members(command.members)
         provider, now = command.provider, self._clock.now()
         group = Group(
             id=GroupId(self._ids.new("grp")),

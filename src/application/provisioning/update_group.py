@@ -8,7 +8,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import require_version
 from domain.identity.identity_provider import IdentityProvider
-from domain.identity.provisioning import Group, directory_principal
+from domain.identity.provisioning import Group, directory_principal, require_few_members
 from domain.ids import GroupId, UserId
 
 
@@ -30,7 +30,7 @@ class UpdateGroup:
     - Rules decide by the new members with the next token and the next sign-in.
     - A change of nothing makes no version and no audit entry. Audited as `group.updated`.
 
-    Raises: ServiceError group_not_found, group_name_taken, version_conflict.
+    Raises: ServiceError group_not_found, group_name_taken, version_conflict, too_many_members.
     """
 
     def __init__(self, *, groups: GroupStore, clock: Clock, ids: IdSource) -> None:
@@ -39,6 +39,7 @@ class UpdateGroup:
         self._ids = ids
 
     async def execute(self, command: UpdateGroupCommand) -> Group:
+        require_few_members(command.members)
         provider, now = command.provider, self._clock.now()
 
         def decide(stored: Group) -> tuple[Group, AuditEvent] | None:

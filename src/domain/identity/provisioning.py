@@ -1,8 +1,10 @@
 """What a company's directory says by SCIM: the people who may sign in, and their groups."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from domain.errors import invalid
 from domain.identity.api_key import Principal
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.role import Role
@@ -10,6 +12,8 @@ from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, GroupId, IdentityProviderId, OrganizationId, UserId
 from domain.json_value import JsonObject
 
+MAX_MEMBERS = 5_000
+"""Of a group: each change reads and writes all of them."""
 SCIM_PREFIX = "dgs_"
 GROUPS_CLAIM = "scim_groups"
 """The name under which rules find the groups that SCIM says. No token can claim it."""
@@ -82,6 +86,15 @@ class Group:
     version: int = 1
     created_at: datetime
     changed_at: datetime
+
+
+def require_few_members(members: Collection[UserId]) -> None:
+    """Raises INVALID `too_many_members`."""
+    if len(members) > MAX_MEMBERS:
+        raise invalid(
+            "too_many_members",
+            f"A group has at most {MAX_MEMBERS:,} members, not {len(members):,}. Provision several smaller groups.",
+        )
 
 
 def directory_principal(provider: IdentityProvider, organization_id: OrganizationId | None = None) -> Principal:

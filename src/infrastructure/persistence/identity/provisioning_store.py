@@ -54,6 +54,11 @@ _elsewhere = select(user_account).where(
     user_account.c.organization_id != bindparam("of_organization"),
 )
 _revoke_token = delete(scim_token).where(scim_token.c.provider_id == bindparam("of_provider"))
+_add_token = upsert(scim_token)
+_put_token = _add_token.on_conflict_do_update(
+    ["provider_id"],
+    set_={"token_hash": _add_token.excluded.token_hash, "created_at": _add_token.excluded.created_at},
+)
 _token = select(scim_token.c.provider_id).where(scim_token.c.token_hash == bindparam("of_hash"))
 
 _user = row_fields(User)
@@ -76,8 +81,7 @@ class SqlProvisioningStore:
         }
 
         def unit(connection: Connection) -> None:
-            connection.execute(_revoke_token, {"of_provider": provider.id})
-            connection.execute(scim_token.insert(), row)
+            connection.execute(_put_token, row)
             record(connection, audit)
 
         await self._database.write(unit, scope=provider.organization_id)

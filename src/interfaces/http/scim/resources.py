@@ -26,6 +26,7 @@ from scim2_models import (
 )
 from scim2_models.urn import URN
 
+from domain.errors import invalid
 from domain.identity.provisioning import DirectoryEntry, ProvisionedUser
 from domain.identity.provisioning import Group as StoredGroup
 from domain.ids import UserId
@@ -37,6 +38,9 @@ _STATES_ACTIVE = "statesActive"
 """Whether the directory states `active`; without it a person is active."""
 _VERSION = re.compile(r'W/"(\d+)(-inactive)?"')
 _MAX_TEXT = 320
+_MAX_IDENTIFIER = 255
+"""As the subject of a token (OpenID Connect Core 1.0, section 2)."""
+_MAX_EMAILS = 20
 
 
 class Name(ComplexAttribute):
@@ -115,7 +119,12 @@ def scim_provider() -> ScimProvider:
 
 
 def entry_of(user: User) -> DirectoryEntry:
-    """What is stored of a person."""
+    """What is stored of a person. Raises INVALID `too_long`."""
+    _require_short(userName=user.user_name, externalId=user.external_id, displayName=user.display_name)
+    if len(user.emails or ()) > _MAX_EMAILS:
+        raise invalid("too_long", f"A person has at most {_MAX_EMAILS} e-mail addresses.")
+    for given in user.emails or ():
+        _require_short(_MAX_TEXT, emails=given.value)
     document: JsonObject = user.model_dump()
     attributes = {name: document[name] for name in _ATTRIBUTES if document.get(name) is not None}
     if user.active is not None:
@@ -173,6 +182,11 @@ def group_resource(group: StoredGroup) -> Group:
     )
 
 
+def require_short_names(group: Group) -> None:
+    """Raises INVALID `too_long`."""
+    _require_short(displayName=group.display_name, externalId=group.external_id)
+
+
 def members_of(group: Group) -> tuple[UserId, ...]:
     return tuple(UserId(member.value) for member in group.members or () if member.value)
 
@@ -187,6 +201,12 @@ def was_active_in(etag: str | None) -> bool | None:
     """Whether the person was active whom an ETag of these resources names."""
     found = _VERSION.match(etag or "")
     return None if found is None else found.group(2) is None
+
+
+def _require_short(at_most: int = _MAX_IDENTIFIER, **values: str | None) -> None:
+    for name, value in values.items():
+        if len(value or "") > at_most:
+            raise invalid("too_long", f"{name} has at most {at_most} characters.")
 
 
 def _text(value: str | None) -> str | None:

@@ -37,6 +37,7 @@ from interfaces.http.scim.resources import (
     entry_of,
     group_resource,
     members_of,
+    require_short_names,
     user_resource,
     version_in,
     was_active_in,
@@ -171,6 +172,7 @@ class DirectoryStorage(AsyncScimStorage):
 def _group(resource: Resource[Any]) -> Group:
     if not isinstance(resource, Group):
         raise NotImplementedException(detail="Only users and groups are stored.")
+    require_short_names(resource)
     return resource
 
 

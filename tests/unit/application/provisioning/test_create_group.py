@@ -5,6 +5,7 @@ from pytest_mock import MockerFixture
 
 from application.provisioning.create_group import CreateGroup, CreateGroupCommand
 from domain.audit.event import AuditAction
+from domain.identity.provisioning import MAX_MEMBERS
 from domain.ids import UserId
 from tests.builders import ORG, numbered
 from tests.refusals import refused
@@ -28,3 +29,12 @@ async def test_a_group_has_users_of_the_organization_only_and_its_own_name(mocke
     assert directory.actions[-1] is AuditAction.GROUP_CREATED
     with refused("group_name_taken"):
         await creating.execute(command)
+
+
+async def test_a_group_of_too_many_is_refused(mocker: MockerFixture) -> None:
+    directory = Directory(mocker)
+    creating = CreateGroup(groups=directory.groups, clock=directory.clock, ids=directory.ids)
+    members = tuple(UserId(numbered("usr", number)) for number in range(MAX_MEMBERS + 1))
+    with refused("too_many_members"):
+        await creating.execute(CreateGroupCommand(provider=directory.provider, name="All", members=members))
+    await creating.execute(CreateGroupCommand(provider=directory.provider, name="All", members=members[1:]))

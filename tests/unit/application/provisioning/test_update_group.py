@@ -6,8 +6,8 @@ from pytest_mock import MockerFixture
 from application.provisioning.create_group import CreateGroup, CreateGroupCommand
 from application.provisioning.update_group import UpdateGroup, UpdateGroupCommand
 from domain.audit.event import AuditAction
-from domain.identity.provisioning import Group
-from domain.ids import GroupId
+from domain.identity.provisioning import MAX_MEMBERS, Group
+from domain.ids import GroupId, UserId
 from tests.builders import numbered
 from tests.refusals import refused
 from tests.unit.application.provisioning.directories import Directory
@@ -39,6 +39,14 @@ async def test_name_and_members_are_replaced(directory: Directory) -> None:
     assert await directory.groups.names_of(directory.provider.id, "ann") == ("Others",)
     assert directory.actions[-1] is AuditAction.GROUP_UPDATED
     with refused("version_conflict"):
+        await updating(directory).execute(command)
+
+
+async def test_a_group_does_not_grow_beyond_its_maximum(directory: Directory) -> None:
+    group = await a_group(directory)
+    members = tuple(UserId(numbered("usr", number)) for number in range(MAX_MEMBERS + 1))
+    command = UpdateGroupCommand(provider=directory.provider, group_id=group.id, name="Agents", members=members)
+    with refused("too_many_members"):
         await updating(directory).execute(command)
 
 

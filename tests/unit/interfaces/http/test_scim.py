@@ -94,3 +94,27 @@ async def test_a_deactivation_that_is_sent_again_ends_what_is_left(directory: Di
     for _ in range(2):
         assert (await requests.send("PUT", f"/Users/{user_id}", person))[0] == 200
     assert directory.work.execute.await_count == 3
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
+        ({"userName": "a" * 256}, "userName has at most 255 characters."),
+        ({"externalId": "a" * 256}, "externalId has at most 255 characters."),
+        ({"displayName": "a" * 256}, "displayName has at most 255 characters."),
+        ({"emails": [{"value": "a" * 321}]}, "emails has at most 320 characters."),
+        ({"emails": [{"value": "ann@example.com"}] * 21}, "A person has at most 20 e-mail addresses."),
+    ],
+)
+async def test_what_is_longer_than_a_name_is_refused(requests: Requests, attributes: JsonObject, words: str) -> None:
+    person: JsonObject = {
+        "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
+        "userName": "a" * 255,
+        **attributes,
+    }
+    status, answer = await requests.send("POST", "/Users", person)
+    assert (status, answer["scimType"], answer["detail"]) == (400, "invalidValue", words)
+    group: JsonObject = {"schemas": ["urn:ietf:params:scim:schemas:core:2.0:Group"], "displayName": "a" * 256}
+    assert (await requests.send("POST", "/Groups", group))[0] == 400
+    group["displayName"] = person["userName"] = "a" * 255
+    assert (await requests.send("POST", "/Groups", group))[0] == 201
