@@ -27,7 +27,7 @@ class Expired:
 class ExpiredChain:
     """Rules:
     - The part goes from the start of the chain to the first entry from `before` or later.
-    - It is verified; a seal under an unknown key is unchecked, and ends in an error.
+    - It is verified; a seal or a head under an unknown key is unchecked, and ends in an error.
     - With an archive, all of it is written there before this returns.
     """
 
@@ -45,7 +45,8 @@ class ExpiredChain:
         head = end.head
         if head is None:
             return None
-        if head_problem(head, last_number=end.last_number, keys=keys.known) is not None:
+        problem = head_problem(head, last_number=end.last_number, keys=keys.known)
+        if head.key_id not in keys.known or problem is not None:
             raise _broken(organization_id)
         check = ChainCheck(keys.known, head.pruned_through, head.pruned_seal)
         until = (before - _EPOCH) // _MICROSECOND

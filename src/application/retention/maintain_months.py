@@ -1,5 +1,6 @@
 """MaintainMonths: add months to tables before they begin, and remove those that are no longer needed."""
 
+import logging
 from datetime import timedelta
 
 from application.audit.ports import AuditMonths, Month
@@ -10,6 +11,8 @@ from application.system.pages import PageRequest
 from application.system.ports import Clock
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
+
+logger = logging.getLogger(__name__)
 
 ORGANIZATIONS = 100
 
@@ -22,8 +25,9 @@ class MaintainMonths:
       sessions.
     - The oldest month is removed first, and none while an older one stays.
     - A month without rows is removed.
+    - An error of one of these does not stop the others.
 
-    Raises: ServiceError storage_unavailable if a table is in use for long, audit_chain_broken.
+    Raises: the first error, such as ServiceError storage_unavailable if a table is in use for long, audit_chain_broken.
     """
 
     def __init__(
@@ -42,17 +46,34 @@ class MaintainMonths:
         self._clock = clock
 
     async def execute(self) -> None:
-        await self._tables.add_months()
+        first: Exception | None = None
+        for step in (
+            self._tables.add_months,
+            self._remove_audit_months,
+            self._remove_months_of_calls,
+            self._tables.remove_empty_months,
+        ):
+            try:
+                await step()
+            except Exception as error:
+                if first is not None:
+                    logger.warning("months of another table cannot be maintained either", exc_info=error)
+                first = first or error
+        if first is not None:
+            raise first
+
+    async def _remove_audit_months(self) -> None:
         while (month := await self._audit_months.oldest()) is not None:
             released = await self._released(month)
             command = RemoveAuditMonthCommand(month=month, organizations=released)
             if not released or not await self._remove_audit_month.execute(command):
-                break
+                return
+
+    async def _remove_months_of_calls(self) -> None:
         while (month := await self._tables.oldest_of_gateway_calls()) is not None:
             released = await self._released(month)
             if not released or not await self._tables.remove_gateway_calls(month, released):
-                break
-        await self._tables.remove_empty_months()
+                return
 
     async def _released(self, month: Month) -> tuple[OrganizationId, ...]:
         """Organizations that need nothing from before the month's end."""

@@ -194,6 +194,23 @@ async def test_a_chain_that_was_changed_loses_nothing(trails: Trails) -> None:
     assert not (await trails.report()).ok
 
 
+async def test_a_head_that_names_an_unknown_key_keeps_its_own_chain_and_no_other(
+    trails: Trails, caplog: pytest.LogCaptureFixture
+) -> None:
+    theirs = await trails.record(moment_in(OLDEST), of=OTHER_ORG)
+    for number in range(20):
+        await trails.record(moment_in(OLDEST) + number * DAY / 4)
+    await trails.seal()
+    await trails.keep(1, ORG, OTHER_ORG)
+    change = text("UPDATE audit_head SET key_id = 'another' WHERE organization_id = :of")
+    await trails.database.write(lambda one: one.execute(change, {"of": OTHER_ORG}), scope=SYSTEM)
+
+    await trails.maintain()
+
+    assert (await trails.entries(), await trails.entries(OTHER_ORG)) == (set(), {theirs})
+    assert OTHER_ORG in caplog.text
+
+
 async def test_settled_calls_go_with_their_month_and_open_ones_stay(trails: Trails) -> None:
     await trails.stores.agents.add(an_agent(), an_audit_event(90))
     await trails.stores.gateway_sessions.add(a_gateway_session(), an_audit_event(91), thread=a_thread())

@@ -46,8 +46,14 @@ def _sentences(report: ArchiveReport) -> Iterator[str]:
             f"{report.unchecked} events were sealed with a key that is not known: give the secret key of that time as well"
             " (DRAGOMAN_SECRET_KEY, after a comma), and verify again."
         )
-    if report.ok:
-        yield "OK: the archive is unchanged."
+    for one in report.ranges:
+        yield f"{one.organization_id}: numbers {one.first} to {one.last}."
+        if one.first > 1:
+            yield f"  1 to {one.first - 1} are in no file: right only if retention removed them before there was an archive."
+    if not report.files:
+        yield "There is no file: nothing was archived yet, or all of it is gone."
+    elif report.ok:
+        yield "OK: the files are unchanged."
 
 
 def _document(report: ArchiveReport) -> JsonObject:
@@ -64,4 +70,7 @@ def _document(report: ArchiveReport) -> JsonObject:
             {"organization_id": gap.organization_id, "first": gap.first, "last": gap.last} for gap in report.missing
         ],
         "unchecked": report.unchecked,
+        "ranges": [
+            {"organization_id": one.organization_id, "first": one.first, "last": one.last} for one in report.ranges
+        ],
     }

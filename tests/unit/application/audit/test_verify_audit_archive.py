@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from application.audit.ports import ArchivedPart
-from application.audit.verify_audit_archive import ArchiveReport, MissingPart, VerifyAuditArchive
+from application.audit.verify_audit_archive import ArchivedRange, ArchiveReport, MissingPart, VerifyAuditArchive
 from domain.audit.chain_check import ChainProblem
 from tests.builders import ORG, after
 from tests.doubles.audit_chain import GivenSealKeys, InMemoryAuditChain
@@ -57,9 +57,19 @@ async def test_parts_that_follow_on_each_other_or_overlap_are_unchanged() -> Non
     assert (report.files, report.entries) == (4, 12)
 
 
-async def test_an_archive_may_begin_within_a_chain() -> None:
-    _, second = await parts_of(3, 2)
-    assert (await verified(second)).ok
+async def test_an_archive_that_begins_or_ends_within_a_chain_says_where() -> None:
+    _, second, third, _ = await parts_of(3, 2, 4, 1)
+    report = await verified(second, third)
+    assert report.ok
+    assert report.ranges == (ArchivedRange(organization_id=ORG, first=4, last=9),)
+
+
+async def test_two_files_that_end_with_one_number_and_other_seals_contradict_each_other() -> None:
+    first, second = await parts_of(3, 2)
+    *links, last = second.links
+    other = replace(second, links=(*links, replace(last, link=replace(last.link, seal="0" * 64, key_id="unknown"))))
+    report = await verified(first, second, other)
+    assert [broken.name for broken in report.broken] == ["file 3"]
 
 
 async def test_numbers_in_no_file_are_missing() -> None:

@@ -116,3 +116,15 @@ async def test_a_table_in_use_is_reported(ports: Ports) -> None:
 
     with refused("storage_unavailable"):
         await ports.maintain()
+
+
+async def test_an_error_of_one_step_does_not_stop_the_others(ports: Ports) -> None:
+    ports.audit_months.oldest.return_value = ended(120)
+    ports.remove_audit_month.execute.side_effect = storage_away()
+    ports.tables.oldest_of_gateway_calls.side_effect = [ended(120), None]
+
+    with refused("storage_unavailable"):
+        await ports.maintain()
+
+    ports.tables.remove_gateway_calls.assert_awaited_once()
+    ports.tables.remove_empty_months.assert_awaited_once()
