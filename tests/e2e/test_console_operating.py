@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
 from tests.e2e.small_company import Company, small_company
@@ -88,6 +88,22 @@ def test_keys_lead_through_the_inbox_and_decide_and_the_next_item_opens(browser:
     expect(detail).to_contain_text("Pay back order 2.")
     page.keyboard.press("k")
     expect(detail).to_contain_text("Pay back order 1.")
+    held: list[Route] = []
+    page.route("**/inbox/detail*", lambda route: held.append(route))
+    with page.expect_request("**/inbox/detail*"):
+        page.keyboard.press("j")
+    page.keyboard.press("a")  # the next one is chosen, and not shown yet
+    for each in held:
+        each.continue_()
+    page.unroute("**/inbox/detail*")
+    expect(detail).to_contain_text("Pay back order 2.")
+    page.locator("[aria-current=true]").evaluate(
+        "row => row.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', repeat: true, bubbles: true}))"
+    )
+    page.keyboard.press("k")
+    expect(detail).to_contain_text("Pay back order 1.")
+    waiting = {each["run_id"] for each in service.call("GET", "/approvals?state=pending")["data"]}
+    assert waiting >= {first, second}
     detail.get_by_label("Reason").fill("adjk")  # keys write where one writes
     page.locator("[aria-current=true]").focus()
     page.keyboard.press("d")

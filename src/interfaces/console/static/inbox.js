@@ -82,9 +82,15 @@
     j: () => step(1),
     k: () => step(-1),
     x: () => rowOf(chosen)?.querySelector("input")?.click(),
-    a: () => detail.querySelector("[data-act=a]")?.click(),
-    d: () => detail.querySelector("[data-act=d]")?.click(),
+    a: (repeats) => decide("a", repeats),
+    d: (repeats) => decide("d", repeats),
   };
+
+  // Only about what a person sees: not while the chosen item still loads, and not by a key held down.
+  function decide(act, repeats) {
+    if (repeats || detail.querySelector("[data-item]")?.dataset.item !== chosen) return;
+    detail.querySelector(`[data-act=${act}]`)?.click();
+  }
 
   // Only with the focus in the inbox, and not while one writes (WCAG 2.1.4).
   document.addEventListener("keydown", (event) => {
@@ -92,7 +98,7 @@
     if (document.activeElement.matches("textarea, select, input:not([type=checkbox])")) return;
     if (!keys[event.key]) return;
     event.preventDefault();
-    keys[event.key]();
+    keys[event.key](event.repeat);
   });
 
   mark();
