@@ -145,6 +145,22 @@ def test_wires_are_pulled_to_nodes_tools_to_their_agent_and_nodes_are_moved_and_
     assert after["y"] - before["y"] > 60
 
 
+def test_a_node_that_was_moved_before_the_first_save_stays_where_it_is(page: Page) -> None:
+    places = "key => JSON.parse(localStorage.getItem(`dragoman-canvas ${key}`))"
+    write(page, TEXT.replace("name: brief", "name: moved"))
+    box = node(page, "shown").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 60, box["y"] + 120, steps=4)
+    page.mouse.up()
+    drafted = page.evaluate(places, "new")
+    assert drafted["shown"][1] > 60
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url(lambda url: "/workflows/" in url and not url.endswith("/new"))
+    assert page.evaluate(places, page.url.split("/")[-1]) == drafted
+
+
 def test_everything_is_done_by_the_keyboard_too(page: Page) -> None:
     page.get_by_role("button", name="Agent", exact=True).press("Enter")
     expect(page.get_by_label("Agent (required)")).to_be_focused()

@@ -371,7 +371,14 @@
     else if (key === "y" || key === "z") { event.preventDefault(); travel(text.redo); }
   });
 
-  if (form.dataset.workflow !== "new") spots = canvas.keptPlaces(form.dataset.workflow);
+  if (form.dataset.workflow === "new") {
+    canvas.keepPlaces("new", null); // of a draft that was left
+    form.addEventListener("htmx:after:request", ({ detail }) => {
+      const saved = detail.ctx.hx.redirect?.split("/").pop();
+      const kept = canvas.keptPlaces("new");
+      if (saved && kept.size) canvas.keepPlaces(saved, kept);
+    });
+  } else spots = canvas.keptPlaces(form.dataset.workflow);
   text.refresh();
   openPanel();
 })();
