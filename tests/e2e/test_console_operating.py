@@ -89,7 +89,11 @@ def test_keys_lead_through_the_inbox_and_decide_and_the_next_item_opens(browser:
     page.keyboard.press("k")
     expect(detail).to_contain_text("Pay back order 1.")
     held: list[Route] = []
-    page.route("**/inbox/detail*", lambda route: held.append(route))
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/inbox/detail*", hold)
     with page.expect_request("**/inbox/detail*"):
         page.keyboard.press("j")
     page.keyboard.press("a")  # the next one is chosen, and not shown yet

@@ -1,8 +1,10 @@
 """JSON Schemas of objects as forms: fields for questions of MCP servers and arguments of tools, and the value from the fields."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 
 from domain.errors import Violation, invalid
@@ -13,6 +15,12 @@ _INPUT_TYPES = {"email": "email", "uri": "url", "date": "date"}
 _YES = "yes"
 _LINE = 80
 """Longer texts have a field of several lines."""
+_VALID = {
+    "number": re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"),
+    "email": re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"),
+    "url": re.compile(r"https?://[A-Za-z0-9.-]+(?:[/?#][!-~]*)?"),
+}
+"""Values that an input of the type takes, and sends as they are."""
 
 
 class FieldKind(StrEnum):
@@ -52,7 +60,9 @@ class Field:
 
     @property
     def input_type(self) -> str:
-        return _INPUT_TYPES.get(str(self.schema.get("format")), "text")
+        """`text` for an initial value of which browsers would send another spelling, or none."""
+        wanted = "number" if self.kind is FieldKind.NUMBER else _INPUT_TYPES.get(str(self.schema.get("format")), "text")
+        return wanted if not self.value or _is_sent_unchanged(wanted, self.value) else "text"
 
     @property
     def value(self) -> str:
@@ -63,7 +73,7 @@ class Field:
     @property
     def is_long(self) -> bool:
         """Whether the initial value needs several lines."""
-        return self.kind is FieldKind.TEXT and (len(self.value) > _LINE or "\n" in self.value)
+        return self.kind is FieldKind.TEXT and (len(self.value) > _LINE or "\n" in self.value or "\r" in self.value)
 
     @property
     def is_set(self) -> bool:
@@ -127,7 +137,16 @@ def _unchanged(field: Field) -> dict[str, str]:
         return {option.name: _YES for option in field.options if option.chosen}
     if field.kind is FieldKind.ONE_OF and not any(option.chosen for option in field.options):
         return {}
-    return {field.name: field.value.replace("\r\n", "\n")}
+    return {field.name: field.value.replace("\r\n", "\n").replace("\r", "\n")}
+
+
+def _is_sent_unchanged(input_type: str, value: str) -> bool:
+    if input_type != "date":
+        return input_type in _VALID and _VALID[input_type].fullmatch(value) is not None
+    try:
+        return date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
 def _field(name: str, key: str, schema: JsonObject, *, required: bool) -> Field:

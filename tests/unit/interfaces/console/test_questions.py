@@ -1,9 +1,10 @@
 """Questions of MCP servers as forms (MCP 2025-11-25, elicitation: the schemas that servers may send)."""
 
 import pytest
+from jinja2 import Environment, PackageLoader
 
 from domain.errors import ServiceError
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.console.questions import FieldKind, content_of, edited, fields_of, filled
 
 SCHEMA: JsonObject = {
@@ -137,3 +138,38 @@ def test_a_form_that_nobody_touched_changes_no_argument() -> None:
 def test_only_what_was_entered_is_changed(entered: dict[str, str], expected: JsonObject) -> None:
     changed = {**ARGUMENTS, **expected}
     assert edited(OF_TOOL, ARGUMENTS, AS_SENT | entered) == {k: v for k, v in changed.items() if v is not None}
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(
+    ("schema", "value", "input_type"),
+    [
+        ({"type": "string", "format": "date"}, "2026-01-31", "date"),
+        ({"type": "string", "format": "date"}, "2026-02-30", "text"),
+        ({"type": "string", "format": "date"}, "tomorrow", "text"),
+        ({"type": "string", "format": "email"}, "ada@example.org", "email"),
+        ({"type": "string", "format": "email"}, " ada@example.org ", "text"),
+        ({"type": "string", "format": "uri"}, "https://example.org/a?b=c", "url"),
+        ({"type": "string", "format": "uri"}, "example.org", "text"),
+        ({"type": "number"}, 2.5, "number"),
+        ({"type": "number"}, "many", "text"),
+        ({"type": "string", "format": "date"}, None, "date"),
+    ],
+)
+def test_an_input_has_its_type_only_for_a_value_that_the_browser_sends_as_it_is(
+    schema: JsonObject, value: JsonValue, input_type: str
+) -> None:
+    (field,) = fields_of(filled({"type": "object", "properties": {"it": schema}}, {"it": value}))
+    assert field.input_type == input_type
+
+
+@pytest.mark.requirement("U6")
+def test_a_text_that_begins_with_an_empty_line_keeps_it() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"body": {"type": "string"}}}
+    values: JsonObject = {"body": "\n\rDear Ada"}
+    (field,) = fields_of(filled(schema, values))
+    templates = Environment(loader=PackageLoader("interfaces.console"), autoescape=True, trim_blocks=True)
+    templates.filters["revealed"] = str
+    shown = templates.get_template("parts/question_field.html").render(field=field, id="item")
+    assert ">\n\n\rDear Ada</textarea>" in shown  # parsers of HTML drop the first line break of a text area
+    assert edited(schema, values, {"f0": "\r\n\r\nDear Ada"}) == values
