@@ -3,10 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import ceil
 
+from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.audit.event import AuditAction, AuditEvent
+from domain.identity.api_key import Principal
 
+MOST_ENTRIES = 2_000
+"""Newest entries of a period that are read for statistics."""
 _FAILED = AuditAction.TOOL_FAILED
 _BLOCKED = AuditAction.TOOL_BLOCKED
 
@@ -21,6 +28,25 @@ class CallSum:
     blocked: int
     median_s: float | None
     p95_s: float | None
+
+
+async def newest_entries(
+    audit: ListAuditEvents, principal: Principal, *, since: datetime, until: datetime | None = None
+) -> tuple[list[AuditEvent], bool]:
+    """At most `MOST_ENTRIES` of all kinds, and whether there are more: the trail has no index by tool or server, so a
+    filter would read the whole period."""
+    found: list[AuditEvent] = []
+    cursor: str | None = None
+    while len(found) < MOST_ENTRIES:
+        page = await audit.execute(
+            principal=principal,
+            wanted=AuditFilter(since=since, until=until),
+            page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor),
+        )
+        found += page.items
+        if (cursor := page.next_cursor) is None:
+            return found, False
+    return found, True
 
 
 def call_sums(entries: Iterable[AuditEvent]) -> tuple[CallSum, tuple[CallSum, ...]]:

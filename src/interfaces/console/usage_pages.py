@@ -10,18 +10,15 @@ from decimal import Decimal
 from io import StringIO
 
 from application.agents.queries import ListAgents
-from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
-from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, invalid
 from domain.identity.api_key import Principal
 from domain.ids import AgentId
 from domain.usage.daily_usage import UsageKey, UsageSum
-from interfaces.console.call_statistics import CallSum, call_sums
+from interfaces.console.call_statistics import MOST_ENTRIES, CallSum, call_sums, newest_entries
 from interfaces.console.charts import Chart, Series, columns, compact
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
@@ -30,8 +27,6 @@ from interfaces.console.whole_lists import all_of
 DAYS = 30
 MAX_DAYS = 366
 PERIODS = (7, 30, 90, 365)
-MOST_CALLS = 2_000
-"""Newest tool calls of the period that are summed by tool."""
 SPLITS = {"model": UsageKey.MODEL, "agent": UsageKey.AGENT}
 """What the columns of the cost are made of."""
 _FIGURES = (
@@ -85,7 +80,7 @@ class UsagePages:
         }
         try:
             wanted = _wanted(asked, today)
-            by_day, by_agent, by_model, parts, by_tool = await asyncio.gather(
+            by_day, by_agent, by_model, parts, (by_tool, is_bounded) = await asyncio.gather(
                 self._sums(principal, wanted, UsageKey.DAY),
                 self._sums(principal, wanted, UsageKey.AGENT),
                 self._sums(principal, wanted, UsageKey.MODEL),
@@ -111,7 +106,7 @@ class UsagePages:
             "charts": (_costs_by_day(days, parts, split, names), _tokens_by_day(days)),
             "split": split.value,
             "by_tool": by_tool,
-            "most_calls": MOST_CALLS,
+            "most_entries": MOST_ENTRIES if is_bounded else None,
         }, True
 
     async def _sums(self, principal: Principal, wanted: UsageFilter, *by: UsageKey) -> tuple[UsageSum, ...]:
@@ -138,23 +133,15 @@ class UsagePages:
             writer.writerow((each.day, _plain(name), each.agent_id, _plain(each.model or ""), *figures))
         return text.getvalue()
 
-    async def _tool_calls(self, principal: Principal, wanted: UsageFilter) -> tuple[CallSum, ...]:
-        """Sums of the newest calls of the period, of all agents and models."""
+    async def _tool_calls(self, principal: Principal, wanted: UsageFilter) -> tuple[tuple[CallSum, ...], bool]:
+        """Sums of the calls among the newest audit entries of the period, of all agents and models; and whether there are
+        more entries."""
         if wanted.since is None or wanted.until is None or wanted.agent_id or wanted.model:
-            return ()
+            return (), False
         begin, end = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until))
         since_end = end if wanted.until == date.max else end + timedelta(days=1)
-        filtered = AuditFilter(action="tool.*", since=begin, until=since_end)
-        found: list[AuditEvent] = []
-        cursor: str | None = None
-        while len(found) < MOST_CALLS:
-            page = await self._list_audit.execute(
-                principal=principal, wanted=filtered, page=PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
-            )
-            found += page.items
-            if (cursor := page.next_cursor) is None:
-                break
-        return call_sums(found)[1]
+        found, is_bounded = await newest_entries(self._list_audit, principal, since=begin, until=since_end)
+        return call_sums(found)[1], is_bounded
 
     async def _agent_names(self, principal: Principal) -> dict[str, str]:
         """Names by agent id; deleted agents are absent."""

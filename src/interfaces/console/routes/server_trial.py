@@ -7,11 +7,9 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 
 from application.agents.queries import ListAgents
-from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
 from application.gateway.calls.try_tool import TryTool, TryToolCommand
 from application.mcp.queries import GetMcpServer, GetMcpServerTools
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand, ToolExplanation
 from domain.agents.agent import Agent
@@ -20,10 +18,11 @@ from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
+from domain.mcp.apps import Audience
 from domain.mcp.catalog import McpToolDefinition
 from domain.mcp.pinning import DefinitionState, pinned_tools
 from domain.tools.names import model_facing_name
-from interfaces.console.call_statistics import call_sums
+from interfaces.console.call_statistics import MOST_ENTRIES, call_sums, newest_entries
 from interfaces.console.json_text import arguments_of
 from interfaces.console.pages import Pages
 from interfaces.console.questions import content_of, fields_of
@@ -67,6 +66,7 @@ class ServerTrial:
             "tool": definition,
             "name": name,
             "fields": fields_of(definition.input_schema),
+            "only_apps": Audience.MODEL not in definition.audience,
             "offered": offered,
             "chosen": next((each for each in offered if each.agent.id == agent), offered[0] if offered else None),
             "may_run": principal.role.includes(Role.RUNNER),
@@ -81,23 +81,20 @@ class ServerTrial:
         raise not_found("tool", tool)
 
     async def calls(self, principal: Principal, slug: str) -> dict[str, object]:
-        """Sums of the newest calls of the last days, the last failure, and the agents with the server. Raises NOT_FOUND."""
+        """Sums of the calls among the newest audit entries of the last days, the last failure, and the agents with the server. Raises NOT_FOUND."""
         server = await self._server.execute(principal, slug)
         since = self._clock.now() - timedelta(days=DAYS)
-        page = await self._list_audit.execute(
-            principal=principal,
-            wanted=AuditFilter(server_id=server.id, action="tool.*", since=since),
-            page=PageRequest(limit=MAX_PAGE_SIZE),
-        )
-        total, by_tool = call_sums(page.items)
+        entries, is_bounded = await newest_entries(self._list_audit, principal, since=since)
+        calls = [each for each in entries if each.server_id == server.id]
+        total, by_tool = call_sums(calls)
         return {
             "slug": slug,
             "days": DAYS,
             "total": total,
             "by_tool": by_tool,
-            "is_bounded": page.next_cursor is not None,
-            "newest": MAX_PAGE_SIZE,
-            "failure": next((each for each in page.items if each.action is AuditAction.TOOL_FAILED), None),
+            "is_bounded": is_bounded,
+            "newest": MOST_ENTRIES,
+            "failure": next((each for each in calls if each.action is AuditAction.TOOL_FAILED), None),
             "agents": await self._users(principal, slug),
         }
 

@@ -3,10 +3,16 @@
 from dataclasses import replace
 
 import pytest
+from pytest_mock import MockerFixture
 
+from application.audit.ports import AuditFilter
+from application.audit.queries import ListAuditEvents
+from application.system.pages import MAX_PAGE_SIZE, Page
 from domain.audit.event import AuditAction, AuditEvent
-from interfaces.console.call_statistics import CallSum, call_sums, percentile
-from tests.builders import an_audit_event
+from domain.identity.role import Role
+from interfaces.console.call_statistics import MOST_ENTRIES, CallSum, call_sums, newest_entries, percentile
+from tests.builders import START, an_audit_event
+from tests.unit.application.actors import a_principal
 
 
 def entry(number: int, action: AuditAction, tool: str | None, duration_ms: int | None = None) -> AuditEvent:
@@ -38,3 +44,15 @@ def test_calls_are_summed_by_tool_and_refused_ones_took_no_time() -> None:
 )
 def test_a_percentile_is_the_nearest_rank(values: list[float], share: float, expected: float | None) -> None:
     assert percentile(values, share) == expected
+
+
+async def test_statistics_read_a_bounded_number_of_newest_entries_and_no_filtered_period(mocker: MockerFixture) -> None:
+    reads = mocker.create_autospec(ListAuditEvents, instance=True)
+    full = Page(items=tuple(an_audit_event(number) for number in range(MAX_PAGE_SIZE)), next_cursor="more")
+    reads.execute.return_value = full
+    found, is_bounded = await newest_entries(reads, a_principal(Role.VIEWER), since=START)
+    assert (len(found), is_bounded) == (MOST_ENTRIES, True)
+    assert reads.execute.await_count == MOST_ENTRIES // MAX_PAGE_SIZE
+    assert all(call.kwargs["wanted"] == AuditFilter(since=START) for call in reads.execute.await_args_list)
+    reads.execute.return_value = Page(items=full.items[:1])
+    assert await newest_entries(reads, a_principal(Role.VIEWER), since=START) == ([full.items[0]], False)
