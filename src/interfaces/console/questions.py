@@ -60,7 +60,7 @@ class Field:
 
     @property
     def input_type(self) -> str:
-        """`text` for an initial value of which browsers would send another spelling, or none."""
+        """`text` for an initial value that a browser would send in another spelling, or not at all."""
         wanted = "number" if self.kind is FieldKind.NUMBER else _INPUT_TYPES.get(str(self.schema.get("format")), "text")
         return wanted if not self.value or _is_sent_unchanged(wanted, self.value) else "text"
 
