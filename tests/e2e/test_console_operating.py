@@ -94,6 +94,8 @@ def test_keys_lead_through_the_inbox_and_decide_and_the_next_item_opens(browser:
         held.append(route)
 
     page.route("**/inbox/detail*", hold)
+    page.wait_for_load_state("networkidle")
+    page.locator("[aria-current=true]").focus()
     with page.expect_request("**/inbox/detail*"):
         page.keyboard.press("j")
     page.keyboard.press("a")  # the next one is chosen, and not shown yet
