@@ -139,7 +139,7 @@ print(left.pid)
     ours = subprocess.Popen(["/bin/sleep", "3600"], env=leftovers.new_mark())
     left = os.pidfd_open(int(gone.stdout))
     try:
-        assert leftovers.end_leftovers() >= 1
+        leftovers.end_leftovers()  # unless a service that started elsewhere on this machine was first
         assert all_end([left])
         assert ours.poll() is None
     finally:
