@@ -54,10 +54,11 @@ define make_environment
 endef
 
 # Locked with hashes either way; uv when it is there (and able), else pip. Bytecode is compiled here, not at each first start.
+# The lock is the constraint too: pip before 23.3 does not apply a pin to the same package with extras, and takes a newer one.
 # A third argument is one more option of both.
 define install_lock
-	$(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python --compile-bytecode --require-hashes $(3) -r $(2) ||) \
-	$(1)/bin/python -m pip install --quiet --root-user-action ignore --require-hashes $(3) -r $(2)
+	$(if $(UV),$(UV) pip install --quiet --python $(1)/bin/python --compile-bytecode --require-hashes $(3) -r $(2) -c $(2) ||) \
+	$(1)/bin/python -m pip install --quiet --root-user-action ignore --require-hashes $(3) -r $(2) -c $(2)
 endef
 
 .PHONY: help
