@@ -32,6 +32,7 @@ from interfaces.console.routes import (
     pending,
     playground,
     queue,
+    registries,
     run_events,
     run_list,
     runs,
@@ -63,6 +64,7 @@ from interfaces.console.routes.inbox import InboxPages
 from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.palette import Palette
+from interfaces.console.routes.registries import RegistryPages
 from interfaces.console.routes.runs import RunPages
 from interfaces.console.routes.schedules import SchedulePages
 from interfaces.console.routes.secrets import SecretPages
@@ -119,6 +121,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "overview": built_by(container, Overview, run_costs=run_costs, inbox=collected, budgets=budgets_of_today),
         "overview_charts": built_by(container, OverviewCharts),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
+        "registry_pages": built_by(container, RegistryPages),
         "server_pages": built_by(container, ServerPages),
         "server_trial": built_by(container, ServerTrial),
         "agent_pages": built_by(container, AgentPages),
@@ -173,6 +176,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         pending,
         playground,
         queue,
+        registries,
         run_events,
         run_list,
         runs,

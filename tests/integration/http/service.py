@@ -237,6 +237,7 @@ class Harness:
         holds: ApprovalWaits = NO_WAIT,
         stream_limits: StreamLimits | None = None,
         settings: Settings | None = None,
+        **doubles: object,
     ) -> None:
         self._tables = tables or InMemoryTables()
         self._connections = InMemoryMcpConnections()
@@ -250,6 +251,7 @@ class Harness:
             secret_vault=self._vault,
             database_readiness=self._readiness,
             approval_waits=holds,
+            **doubles,
         )
         self._stores = stores_of(self._container)
         self._app = create_app(self._container, heartbeat_s=heartbeat_s, stream_limits=stream_limits)
