@@ -25,8 +25,10 @@ from interfaces.console.routes import (
     first_agent,
     frame,
     gateway_sessions,
+    identity_providers,
     inbox,
     keys,
+    model_providers,
     overview,
     palette,
     pending,
@@ -62,6 +64,7 @@ from interfaces.console.routes.frame import Frame
 from interfaces.console.routes.gateway_sessions import GatewayPages
 from interfaces.console.routes.inbox import InboxPages
 from interfaces.console.routes.keys import KeyPages
+from interfaces.console.routes.model_providers import ModelProviderPages
 from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.palette import Palette
 from interfaces.console.routes.registries import RegistryPages
@@ -127,6 +130,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "agent_pages": built_by(container, AgentPages),
         "first_agent": built_by(container, FirstAgent),
         "key_pages": built_by(container, KeyPages),
+        "model_provider_pages": built_by(container, ModelProviderPages),
         "secret_pages": built_by(container, SecretPages),
         "usage_pages": built_by(container, UsagePages),
         "workflow_pages": built_by(container, WorkflowPages),
@@ -169,8 +173,10 @@ def console_routes() -> list[HTTPRouteHandler]:
         first_agent,
         frame,
         gateway_sessions,
+        identity_providers,
         inbox,
         keys,
+        model_providers,
         overview,
         palette,
         pending,

@@ -41,7 +41,8 @@ class FormValues:
         row, _, field = rest.partition(".")
         if not field:
             return name.replace("_", " ").replace(".", ", ")
-        named = self[f"{kind}.{row}.pattern"] or self[f"{kind}.{row}.id"] or "without a name"
+        names = (self[f"{kind}.{row}.{name}"] for name in ("pattern", "id", "claim"))
+        named = next(filter(None, names), "without a name")
         return f"{kind} {named}, {field.replace('_', ' ')}"
 
     def says_more(self, row: str, but: tuple[str, ...]) -> bool:

@@ -18,10 +18,9 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
-from domain.model_providers.cloud import CloudIdentity
-from domain.model_providers.provider import EchoReasoning, ProviderKind, ProviderWire
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
+from interfaces.console.model_provider_form import CHOICES, PREFIX, provider_body, provider_field, without_key
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -49,10 +48,8 @@ class SecretPages:
         return {
             "secrets": secrets,
             "providers": [model_provider_view(provider) for provider in providers],
-            "kinds": list(ProviderKind),
-            "wires": list(ProviderWire),
-            "echoes": list(EchoReasoning),
-            "identities": list(CloudIdentity),
+            **CHOICES,
+            "stored": None,
             "form": form or FormValues({}),
             "faults": faults,
             "said": said,
@@ -115,18 +112,8 @@ async def create_provider_page(
 ) -> Response[str]:
     """Add a provider; its key is given directly, or by the name of a secret."""
     principal, form = request.principal, FormValues(data)
-    key, secret = form["provider_api_key"], form["provider_secret"]
-    wanted: JsonObject = {
-        "name": form["provider_name"].strip(),
-        "kind": form["provider_kind"],
-        "wire": form["provider_wire"] or ProviderWire.AUTO.value,
-        "echo_reasoning": form["provider_echo_reasoning"] or EchoReasoning.TOOL_LOOP.value,
-        "base_url": form["provider_base_url"].strip() or None,
-        "api_key": {"secret": secret} if secret else key or None,
-        "cloud": _cloud(form),
-    }
     try:
-        body = decoded_body(ModelProviderBody, wanted)
+        body = decoded_body(ModelProviderBody, provider_body(form))
         provider = await create_model_provider.execute(
             CreateModelProviderCommand(
                 principal=principal,
@@ -141,14 +128,13 @@ async def create_provider_page(
         )
     except ServiceError as error:
         # Otherwise the same form, sent again, would create a provider without a key.
-        again = {"provider_api_key": ["must be entered again"]} if key else {}
-        kept = {name: value for name, value in form.beginning("provider_").items() if name != "provider_api_key"}
+        again = {"provider_api_key": ["must be entered again"]} if form["provider_api_key"] else {}
         return await _refused(
             request=request,
             pages=pages,
             secret_pages=secret_pages,
             error=error,
-            form=FormValues(kept),
+            form=without_key(form),
             prefix="provider",
             again=again,
         )
@@ -190,15 +176,6 @@ async def delete_provider_page(
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, said=f"{name} is deleted."))
 
 
-def _cloud(form: FormValues) -> JsonObject | None:
-    """The settings that are filled in; None if there are none."""
-    fields = ("region", "project", "role", "profile", "tenant_id", "client_id")
-    given: JsonObject = {name: value for name in fields if (value := form[f"provider_{name}"].strip())}
-    if form["provider_identity"] == CloudIdentity.SERVICE.value:
-        given["identity"] = CloudIdentity.SERVICE.value
-    return given or None
-
-
 async def _refused(
     *,
     request: ConsoleRequest,
@@ -211,7 +188,7 @@ async def _refused(
 ) -> Response[str]:
     """The form with its faults; secret values must be entered `again`."""
     if error.kind is ErrorKind.INVALID:
-        faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{path.removeprefix('cloud.').partition('.')[0]}")
+        faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{provider_field(path).removeprefix(PREFIX)}")
     elif error.code == "model_provider_exists":
         faults = FieldFaults(by_field={"provider_name": [error.detail]})
     else:
