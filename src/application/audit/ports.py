@@ -50,7 +50,8 @@ class SealKeys(Protocol):
     def current(self) -> ChainKey: ...
 
     async def all(self) -> ChainKeys:
-        """The current key, which is stored before this returns, and all other known keys."""
+        """The current key and all other known keys. Those of older secret keys are stored before
+        this returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

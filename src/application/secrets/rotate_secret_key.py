@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
-from application.audit.ports import AuditLog
+from application.audit.ports import AuditLog, SealKeys
 from application.secrets.ports import KeyRing, SecretVault
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -27,6 +27,7 @@ class RotateSecretKey:
     - Each execution is one bounded step; repeat until nothing remains.
     - A generated key is replaced by a new one in the first step and deleted after the last. Keys of
       the operator (DRAGOMAN_SECRET_KEY, newest first) are not changed.
+    - Seals of the audit trail stay valid: the sealing keys of older secret keys are stored first.
     - An interrupted rotation loses nothing: keys are on disk before they are used, and the next
       execution continues.
     - Completion is audited as `secret.key_rotated`.
@@ -40,6 +41,7 @@ class RotateSecretKey:
         *,
         vault: SecretVault,
         key_ring: KeyRing,
+        seal_keys: SealKeys,
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
@@ -47,6 +49,7 @@ class RotateSecretKey:
     ) -> None:
         self._vault = vault
         self._key_ring = key_ring
+        self._seal_keys = seal_keys
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
@@ -56,6 +59,7 @@ class RotateSecretKey:
         principal.require(Role.ADMIN)
         principal.require_platform()
         self._key_ring.begin_rotation()
+        await self._seal_keys.all()
         done = await self._vault.reencrypt(self._step)
         if done.remaining == 0:
             self._key_ring.finish_rotation()

@@ -52,6 +52,7 @@ class Maintenance(containers.DeclarativeContainer):
         RotateSecretKey,
         vault=secret_vault,
         key_ring=singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
+        seal_keys=Storage.seal_keys,
     )
     stop_work_of_key = singleton(
         StopWorkOfKey,

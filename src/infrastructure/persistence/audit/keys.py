@@ -1,6 +1,7 @@
-"""Keys of audit seals: derived from the newest secret key, and stored encrypted, so that old seals
-stay valid after its rotation."""
+"""Keys of audit seals: derived from the secret keys. Those of older secret keys are stored
+encrypted, so that old seals stay valid after a rotation."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from sqlalchemy import Connection, select
@@ -31,9 +32,9 @@ class DerivingBox(Protocol):
 
 
 class SqlSealKeys:
-    """The `SealKeys` port. A key is stored before it seals. A stored key that no secret key
-    decrypts is unknown. Keys derived from the present secret keys are not encrypted or
-    decrypted."""
+    """The `SealKeys` port. The key of the newest secret key is not stored: to encrypt it would load
+    the library in an idle service. A stored key that no secret key decrypts is unknown. Keys that
+    the present secret keys derive are not decrypted."""
 
     def __init__(self, *, database: Database, box: DerivingBox) -> None:
         self._database = database
@@ -44,21 +45,22 @@ class SqlSealKeys:
 
     async def all(self) -> ChainKeys:
         derived = [chain_key(secret) for secret in self._box.derived(PURPOSE)]
-        current = derived[0]
+        current, *older = derived
         stored = await self._database.read(lambda connection: connection.execute(_stored).all(), scope=SYSTEM)
         encrypted = {row.id: row.secret for row in stored}
-        if current.id not in encrypted:
-            await self._keep(current)
+        await self._keep([key for key in older if key.id not in encrypted])
         known = {key.id: key for key in derived}
         opened = (self._opened(secret) for id_, secret in encrypted.items() if id_ not in known)
         known |= {key.id: key for key in (chain_key(secret) for secret in opened if secret is not None)}
         return ChainKeys(current=current, known=known)
 
-    async def _keep(self, key: ChainKey) -> None:
-        row = {"id": key.id, "secret": self._box.encrypt(key.secret)}
+    async def _keep(self, keys: Sequence[ChainKey]) -> None:
+        if not keys:
+            return
+        rows = [{"id": key.id, "secret": self._box.encrypt(key.secret)} for key in keys]
 
         def keep(connection: Connection) -> None:
-            connection.execute(_keep, row)
+            connection.execute(_keep, rows)
 
         await self._database.write(keep, scope=SYSTEM)
 

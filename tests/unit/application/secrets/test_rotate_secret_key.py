@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.audit.ports import AuditLog
+from application.audit.ports import AuditLog, SealKeys
 from application.secrets.ports import KeyRing, Reencryption, SecretVault
 from application.secrets.rotate_secret_key import RotateSecretKey, RotationProgress
 from domain.audit.event import AuditAction
@@ -28,12 +28,14 @@ class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
         self.vault: SecretVault = InMemorySecretVault(stale=1)
         self.key_ring: MockType = mocker.create_autospec(KeyRing, instance=True)
+        self.seal_keys: MockType = mocker.create_autospec(SealKeys, instance=True)
         self.audit_log: MockType = mocker.create_autospec(AuditLog, instance=True)
 
     async def rotate(self, principal: Principal = PLATFORM) -> RotationProgress:
         rotating = RotateSecretKey(
             vault=self.vault,
             key_ring=self.key_ring,
+            seal_keys=self.seal_keys,
             audit_log=self.audit_log,
             clock=FixedClock(),
             ids=SequentialIds(),
@@ -80,6 +82,30 @@ async def test_the_new_key_is_there_before_anything_is_encrypted(ports: Ports, m
         await ports.rotate()
 
     vault.reencrypt.assert_not_awaited()
+    ports.assert_not_complete()
+
+
+@pytest.mark.requirement("B12", "C5")
+async def test_the_sealing_keys_of_older_secret_keys_are_stored_while_those_are_still_there(
+    ports: Ports, mocker: MockerFixture
+) -> None:
+    order = mocker.Mock()
+    order.attach_mock(ports.key_ring.begin_rotation, "begin")
+    order.attach_mock(ports.seal_keys.all, "store")
+    order.attach_mock(ports.key_ring.finish_rotation, "finish")
+
+    await ports.rotate()
+
+    assert [name for name, *_ in order.mock_calls] == ["begin", "store", "finish"]
+
+
+@pytest.mark.requirement("B12", "C5")
+async def test_the_old_key_stays_when_its_sealing_key_cannot_be_stored(ports: Ports) -> None:
+    ports.seal_keys.all.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.rotate()
+
     ports.assert_not_complete()
 
 
