@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.processes import until
 from tests.e2e.service import Service, a_turn, serving
 
 pytestmark = [pytest.mark.timeout(240), needs_browser(), pytest.mark.requirement("U6")]
@@ -99,3 +100,38 @@ def test_on_a_phone_the_sidebar_is_behind_a_button(browser: Browser, service: Se
     expect(somebody.page.get_by_role("heading", name="Agents")).to_be_visible()
     assert somebody.complaints == []
     somebody.page.context.close()
+
+
+RECORDED = """
+    window.told = [];
+    window.Notification = class extends window.Notification {
+        constructor(title, options) { super(title, options); window.told.push(`${title}: ${options.body}`); }
+    };
+"""
+"""Keeps what the browser's own notifications say."""
+
+
+def test_a_browser_tells_what_waits_once_a_person_has_switched_it_on(person: Person, service: Service) -> None:
+    page = person.page
+    service.call("POST", "/runs/cancel", {"agent_id": service.call("GET", "/agents/asker")["id"]})
+    page.context.grant_permissions(["notifications"], origin=service.url)
+    page.add_init_script(RECORDED)
+    person.go("/console/inbox")
+    switch = page.get_by_role("button", name="Notify me in this browser")
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    person.go("/console/agents")
+    expect(page.locator("#who [data-waiting='0']")).to_be_attached()
+    run = service.start_run("asker", "Ask somebody.")
+    until(lambda: bool(service.call("GET", "/approvals?state=pending")["data"]), what="the approval")
+    person.renew("#who", "item-settled")
+    page.wait_for_function("window.told.length > 0")
+    name = service.call("GET", "/organization")["name"]
+    assert page.evaluate("window.told") == [f"1 waits for a person: Dragoman, {name}"]
+    person.renew("#who", "item-settled")
+    assert page.evaluate("window.told.length") == 1  # told once
+    service.call("POST", f"/runs/{run}/cancel")
+    person.go("/console/inbox")
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "false")

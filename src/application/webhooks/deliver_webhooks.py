@@ -11,9 +11,18 @@ from datetime import timedelta
 from application.system.periodic import when_due
 from application.system.ports import Clock
 from application.system.wakeups import Subscription, Wakeups
-from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane, WebhookDeliveryStore, WebhookSender
+from application.webhooks.ports import (
+    WEBHOOKS_TOPIC,
+    ClaimedDelivery,
+    Lane,
+    ServiceAddress,
+    WebhookDeliveryStore,
+    WebhookSender,
+)
 from application.webhooks.signing_secrets import SigningSecrets
+from application.webhooks.waiting_links import with_links
 from domain.errors import ServiceError
+from domain.runs.events import RunEventType
 from domain.webhooks.delivery import Attempt, SendFailure, WebhookDelivery
 from domain.webhooks.signing import signed_headers
 
@@ -39,6 +48,7 @@ class DeliverWebhooks:
       claim it.
     - Nothing is locked or open in the database while a receiver is being awaited.
     - A slow or dead receiver occupies only its own few slots.
+    - What tells that a run waits has links to what waits, at the service's address as it is when it is sent.
     """
 
     def __init__(
@@ -47,6 +57,7 @@ class DeliverWebhooks:
         deliveries: WebhookDeliveryStore,
         secrets: SigningSecrets,
         sender: WebhookSender,
+        address: ServiceAddress,
         wakeups: Wakeups,
         clock: Clock,
         concurrency: int = CONCURRENCY,
@@ -57,6 +68,7 @@ class DeliverWebhooks:
         self._deliveries = deliveries
         self._secrets = secrets
         self._sender = sender
+        self._address = address
         self._wakeups = wakeups
         self._clock = clock
         self._concurrency = concurrency
@@ -167,7 +179,8 @@ class DeliverWebhooks:
         except ServiceError:
             logger.exception("signing secret of a webhook could not be read", extra=_ids(delivery))
             return Attempt(failure=SendFailure.INTERNAL)
-        body = claimed.body.encode()
+        is_waiting = delivery.event is RunEventType.RUN_REQUIRES_ACTION
+        body = (with_links(claimed.body, self._address.url) if is_waiting else claimed.body).encode()
         headers = signed_headers(delivery.id, self._clock.now(), body, keys)
         try:
             return await self._sender.send(claimed.webhook.url, headers, body)

@@ -97,6 +97,13 @@ class WebhookKeyStore(Protocol):
         there was none."""
 
 
+class ServiceAddress(Protocol):
+    @property
+    def url(self) -> str | None:
+        """Where people reach the service, without a trailing slash; None if that is not known."""
+        ...
+
+
 class WebhookSender(Protocol):
     """Sends through the egress guard, without redirects, with bounds on size and time."""
 

@@ -30,7 +30,11 @@ class Webhooks(containers.DeclarativeContainer):
     webhook_check = singleton(WebhookCheck, outbound=Platform.egress_policy)
     signing_secrets = singleton(SigningSecrets, keys=webhook_keys)
     deliver_webhooks = singleton(
-        DeliverWebhooks, deliveries=webhook_deliveries, secrets=signing_secrets, sender=webhook_sender
+        DeliverWebhooks,
+        deliveries=webhook_deliveries,
+        secrets=signing_secrets,
+        sender=webhook_sender,
+        address=Platform.public_address,
     )
     create_webhook_key = singleton(CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets)
     list_webhook_deliveries = singleton(ListWebhookDeliveries, deliveries=webhook_deliveries)

@@ -80,6 +80,14 @@ class InboxItem:
     due: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How many items there are, and since when the newest one waits."""
+
+    count: int
+    newest: datetime | None
+
+
 class Inbox:
     """Rules:
     - Any role may read it; acting on an item requires the role that the action requires elsewhere.
@@ -111,7 +119,7 @@ class Inbox:
         self._tools = get_mcp_server_tools
         self._quarantined = list_quarantined_threads
         self._clock = clock
-        self._counts: LruCache[tuple[OrganizationId, Role], tuple[datetime, int]] = LruCache(_COUNTS)
+        self._counts: LruCache[tuple[OrganizationId, Role], tuple[datetime, Waiting]] = LruCache(_COUNTS)
 
     async def of(self, principal: Principal) -> tuple[InboxItem, ...]:
         """All items."""
@@ -123,15 +131,15 @@ class Inbox:
             self._quarantined_threads(principal),
         )
         items = tuple(sorted((item for part in parts for item in part), key=_urgency))
-        self._counts.put((principal.organization_id, principal.role), (self._clock.now(), len(items)))
+        self._counts.put((principal.organization_id, principal.role), (self._clock.now(), _waiting(items)))
         return items
 
-    async def recent_count(self, principal: Principal) -> int:
-        """How many items there are, for what many open pages ask again and again."""
-        counted = self._counts.get((principal.organization_id, principal.role))
+    async def waiting(self, principal: Principal, *, recent: bool) -> Waiting:
+        """How many items there are; a `recent` count is for what many open pages ask again and again."""
+        counted = self._counts.get((principal.organization_id, principal.role)) if recent else None
         if counted is not None and self._clock.now() - counted[0] < _COUNTED_FOR:
             return counted[1]
-        return len(await self.of(principal))
+        return _waiting(await self.of(principal))
 
     async def _waiting_approvals(self, principal: Principal) -> list[InboxItem]:
         page = await self._approvals.execute(
@@ -233,10 +241,14 @@ class Inbox:
         ]
 
 
-def next_after(items: Iterable[InboxItem], key: str) -> InboxItem | None:
-    """The item with the key, else the first one."""
-    listed = tuple(items)
-    return next((item for item in listed if item.key == key), listed[0] if listed else None)
+def chosen(items: Iterable[InboxItem], key: str) -> InboxItem | None:
+    """The item with the key, or the first one without a key. None for one that does not wait any more: a link to it must
+    not lead to a decision about another."""
+    return next((item for item in items if not key or item.key == key), None)
+
+
+def _waiting(items: tuple[InboxItem, ...]) -> Waiting:
+    return Waiting(count=len(items), newest=max((item.since for item in items if item.since is not None), default=None))
 
 
 def _approval_item(approval: Approval, run: Run | None) -> InboxItem:

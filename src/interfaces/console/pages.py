@@ -41,6 +41,7 @@ STATIC = (
     "forms.js",
     "inbox.js",
     "markdown.min.js",
+    "notify.js",
     "rows.js",
     "trace.js",
     "workflow.js",

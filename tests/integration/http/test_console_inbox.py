@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -69,6 +70,26 @@ async def test_a_decision_in_the_inbox_is_said_and_its_item_leaves(service: Serv
     assert (stored["state"], stored["reason"]) == ("denied", "Not on a Sunday.")
     assert "Nothing waits for a person" in await page(service, "/parts/inbox")
     assert "is shown here" in await page(service, f"/inbox/detail?item=approval:{approval}")
+
+
+async def test_a_link_to_an_approval_asks_to_sign_in_and_decides_nothing(service: Service) -> None:
+    _, approval = await waiting_run(service)
+    link = f"/console/inbox?item=approval:{approval}"
+    away = await browse(service, "GET", link)
+    assert away.status_code == 303
+    assert away.headers["location"] == f"/console/sign-in?next={quote(link, safe='')}"
+    assert f'data-item="approval:{approval}"' in await page(service, link.removeprefix("/console"))
+    assert (await service.call("GET", f"/v1/approvals/{approval}")).json()["state"] == "pending"
+
+
+async def test_a_link_to_what_was_settled_leads_to_no_decision_about_another(service: Service) -> None:
+    _, first = await waiting_run(service)
+    await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "more"})
+    await send(service, f"/inbox/approvals/{first}", decision="deny")
+    shown = await page(service, f"/inbox?item=approval:{first}")
+    assert "This does not wait any more" in shown
+    assert "data-item=" not in shown
+    assert 'data-item="approval:' in await page(service, "/inbox")
 
 
 async def test_a_form_of_another_schema_is_refused_and_a_tool_that_is_gone_is_decided_by_its_json(

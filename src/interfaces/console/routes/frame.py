@@ -32,11 +32,12 @@ class Frame:
     async def of(self, principal: Principal, *, recent: bool) -> dict[str, object]:
         """By their names in the template. With `recent`, what waits may have been counted some seconds ago."""
         organization = await self._get_organization.execute(principal)
-        waiting = await self._inbox.recent_count(principal) if recent else len(await self._inbox.of(principal))
+        waiting = await self._inbox.waiting(principal, recent=recent)
         return {
             "organization": organization.name,
             "key": await self._name_of(principal) or principal.key_id,
-            "waiting": str(waiting or ""),
+            "waiting": str(waiting.count or ""),
+            "newest": "" if waiting.newest is None else waiting.newest.isoformat(),
         }
 
     async def _name_of(self, principal: Principal) -> str | None:

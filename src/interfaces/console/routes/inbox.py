@@ -15,7 +15,7 @@ from domain.identity.role import Role
 from domain.ids import ApprovalId
 from domain.json_value import JsonObject, canonical_digest
 from domain.threads.message import ToolUse
-from interfaces.console.inbox import MOST, Inbox, InboxItem, InboxKind, next_after
+from interfaces.console.inbox import MOST, Inbox, InboxItem, InboxKind, chosen
 from interfaces.console.inbox_answers import SETTLED, settled
 from interfaces.console.json_text import arguments_of
 from interfaces.console.pages import Pages
@@ -36,9 +36,11 @@ class InboxPages:
         return await self._list(principal, await self._inbox.of(principal))
 
     async def of(self, principal: Principal, key: str) -> dict[str, object]:
-        """The list, and the item with the key or the first one."""
+        """The list, and the item with the key, or the first one without a key."""
         items = await self._inbox.of(principal)
-        return await self._list(principal, items) | await self._detail(principal, next_after(items, key))
+        item = chosen(items, key)
+        is_gone = {"is_gone": bool(key) and item is None}
+        return await self._list(principal, items) | await self._detail(principal, item) | is_gone
 
     async def _list(self, principal: Principal, items: tuple[InboxItem, ...]) -> dict[str, object]:
         agents = (item.agent_id for item in items if item.agent_id is not None)
@@ -59,6 +61,7 @@ class InboxPages:
         role = principal.role
         context: dict[str, object] = {
             "item": item,
+            "is_gone": False,
             "may_decide": role.includes(Role.OPERATOR),
             "may_run": role.includes(Role.RUNNER),
             "may_change": role.includes(Role.ADMIN),

@@ -61,7 +61,7 @@
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.target !== list) return;
     if (chosen && !rowOf(chosen)) left();
-    else if (!chosen && rows().length && !detail.querySelector("[data-item]")) open(rows()[0].dataset.key, false);
+    else if (!chosen && rows().length && !detail.querySelector("[data-item], [data-gone]")) open(rows()[0].dataset.key, false);
     else mark();
   });
 

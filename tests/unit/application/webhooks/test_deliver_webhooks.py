@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 from pytest_mock import MockerFixture
@@ -15,11 +16,14 @@ from application.webhooks.deliver_webhooks import LEASE_S, DeliverWebhooks
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.webhooks.signing_secrets import SigningSecrets
 from domain.ids import RunId
+from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.runs.webhook import Webhook
 from domain.secrets.secret import Secret
 from domain.webhooks.delivery import Attempt, DeliveryState, SendFailure, WebhookDelivery
+from domain.webhooks.signing import signed_headers
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import (
     ORG,
     START,
@@ -29,10 +33,11 @@ from tests.builders import (
     a_run_id,
     a_thread,
     a_thread_id,
+    a_tool_call,
     an_agent,
     an_audit_event,
 )
-from tests.contract.run_steps import finish_step
+from tests.contract.run_steps import finish_step, suspend_step
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.journal import InMemoryRunJournal
 from tests.doubles.leases import InMemoryRunLeases
@@ -42,7 +47,7 @@ from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.threads import InMemoryThreadStore
 from tests.doubles.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
-from tests.webhook_builders import a_signing_secret, a_webhook, announcing
+from tests.webhook_builders import a_signing_secret, a_webhook, announcing, key_bytes
 
 WAIT_S = 5.0
 
@@ -105,6 +110,7 @@ class World:
             deliveries=self.deliveries,
             secrets=SigningSecrets(secrets=self.secrets, keys=self.keys, clock=self.clock, ids=SequentialIds()),
             sender=self.receivers,
+            address=ListeningAddress("https://agents.example.com"),
             wakeups=self.wakeups,
             clock=self.clock,
             concurrency=8,
@@ -113,7 +119,8 @@ class World:
             fraction=lambda: 0.5,
         )
 
-    async def end_a_run(self, webhook: Webhook | None = None) -> Run:
+    async def end_a_run(self, webhook: Webhook | None = None, *, waits_for: ToolCall | None = None) -> Run:
+        """The run ends, or begins to wait for a call."""
         self._count += 1
         run_id, thread_id = a_run_id(self._count), a_thread_id(self._count)
         await InMemoryThreadStore(self.state).add(a_thread(thread_id))
@@ -124,7 +131,8 @@ class World:
         await runs.start(a_new_run(run))
         claimed = await InMemoryRunLeases(self.state, self.wakeups).claim(run_id, WORKER, lease_s=9, at=START)
         assert isinstance(claimed, ClaimedRun)
-        step = finish_step(claimed.run, at=self.clock.now())
+        at = self.clock.now()
+        step = finish_step(claimed.run, at=at) if waits_for is None else suspend_step(claimed.run, waits_for, at=at)
         await InMemoryRunJournal(self.state, self.wakeups).commit(claimed.lease, step)
         return step.run
 
@@ -188,6 +196,21 @@ async def test_a_failure_is_tried_again_with_the_same_id_and_body(world: World) 
     assert (delivered.state, delivered.attempts) == (DeliveryState.DELIVERED, 4)
     assert len({(sent.headers["webhook-id"], sent.body) for sent in world.receivers.sent}) == 1
     assert len({sent.headers["webhook-timestamp"] for sent in world.receivers.sent}) == 4
+
+
+@pytest.mark.requirement("E7", "U6")
+async def test_what_waits_for_a_person_is_sent_with_a_signed_link_to_it(world: World) -> None:
+    run = await world.end_a_run(waits_for=a_tool_call())
+    assert await world.deliver.execute() == 1
+    [sent] = world.receivers.sent
+    document = json.loads(sent.body)
+    assert document["type"] == "run.requires_action"
+    assert [link["url"] for link in document["links"]] == [f"https://agents.example.com/console/runs/{run.id}"]
+    [key] = await world.keys.in_force(ORG, at=world.clock.now())
+    moment = datetime.fromtimestamp(int(sent.headers["webhook-timestamp"]), tz=UTC)
+    delivery = await world.delivery(run.id)
+    signed = signed_headers(delivery.id, moment, sent.body, (key_bytes(key.secret),))
+    assert signed.items() <= sent.headers.items()
 
 
 @pytest.mark.requirement("E7")

@@ -1,0 +1,27 @@
+"""Links of a webhook to what waits for a person: pages that ask to sign in, and that decide nothing by being opened."""
+
+import json
+from typing import cast
+
+from domain.json_value import JsonObject, JsonValue
+
+
+def with_links(body: str, address: str | None) -> str:
+    """The body of a `run.requires_action` with `links` to the console of the service at this address, and `text`, which
+    says it in a sentence for chats. Without an address the body as it is."""
+    if address is None:
+        return body
+    document: JsonObject = json.loads(body)
+    run = cast(JsonObject, document["data"])
+    links = [_link(run, cast(JsonObject, call), address) for call in cast(list[JsonValue], run["pending"])]
+    waiting = "; ".join(f"{link['name']}, {link['url']}" for link in links)
+    return json.dumps(
+        {**document, "text": f"Run {run['id']} waits for a person: {waiting}", "links": [*links]}, separators=(",", ":")
+    )
+
+
+def _link(run: JsonObject, call: JsonObject, address: str) -> JsonObject:
+    """To the approval in the inbox, or to the page of the run, which has the form of its other calls."""
+    approval = call.get("approval_id")
+    page = f"runs/{run['id']}" if approval is None else f"inbox?item=approval:{approval}"
+    return {"id": call["id"], "name": call["name"], "url": f"{address}/console/{page}"}
