@@ -12,6 +12,7 @@ from domain.identity.organization import Organization
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.persistence.a2a.push_configs import SqlPushConfigStore
 from infrastructure.persistence.agents.model_provider_store import SqlModelProviderStore
 from infrastructure.persistence.agents.store import SqlAgentStore
 from infrastructure.persistence.approvals.store import SqlApprovalStore, SqlTimerStore
@@ -122,6 +123,7 @@ def sql_stores(database: Database) -> Stores:
         reservations=usage,
         webhooks=SqlWebhookDeliveryStore(database=database, wakeups=wakeups, box=MirrorBox()),
         webhook_keys=SqlWebhookKeyStore(database=database, box=MirrorBox()),
+        push_configs=SqlPushConfigStore(database=database, wakeups=wakeups, box=MirrorBox()),
         workflows=SqlWorkflowStore(database=database),
         workflow_runs=(workflow_runs := SqlWorkflowRunStore(database=database, wakeups=wakeups)),
         workflow_journal=workflow_runs,

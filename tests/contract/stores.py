@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pytest
 
+from application.a2a.ports import PushConfigStore
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore, TimerStore
 from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals
@@ -68,6 +69,7 @@ from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
 from tests.doubles.provisioning import InMemoryProvisioningStore
+from tests.doubles.push_configs import InMemoryPushConfigStore
 from tests.doubles.queue_lines import InMemoryQueueReader
 from tests.doubles.retention import InMemoryRetentionStore
 from tests.doubles.runs import InMemoryRunStore
@@ -146,6 +148,7 @@ class Stores:
     reservations: Reservations
     webhooks: WebhookDeliveryStore
     webhook_keys: WebhookKeyStore
+    push_configs: PushConfigStore
     workflows: WorkflowStore
     workflow_runs: WorkflowRunStore
     workflow_journal: WorkflowJournal
@@ -209,6 +212,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         reservations=usage,
         webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
         webhook_keys=InMemoryWebhookKeyStore(state),
+        push_configs=InMemoryPushConfigStore(state, wakeups),
         workflows=InMemoryWorkflowStore(state),
         workflow_runs=(workflow_runs := InMemoryWorkflowRunStore(state, wakeups)),
         workflow_journal=workflow_runs,

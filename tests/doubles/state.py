@@ -10,9 +10,10 @@ from decimal import Decimal
 from application.runs.idempotency import UsedKey
 from application.runs.ports import StepOutcome, events_topic, status_topic
 from application.system.wakeups import Wakeups
-from application.webhooks.announcing import Announcement, announced
+from application.webhooks.announcing import Announcement, announced, pushed
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
+from domain.a2a.push import PushConfig
 from domain.agents.agent import Agent
 from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
@@ -71,6 +72,7 @@ class StoredRun:
 
     run: Run
     webhook_url: str | None = None
+    push_configs: dict[str, PushConfig] = field(default_factory=dict)
     events: list[RunEvent] = field(default_factory=list)
     calls: dict[ToolCallId, ToolCall] = field(default_factory=dict)
     rolled_back: bool = False
@@ -222,7 +224,11 @@ class InMemoryState:
         self._keep_approvals(step)
         self.record(*step.audit)
         self._spend(step)
-        for new in announced(step.run, step.events, last_seq=stored.run.last_seq):
+        seq = stored.run.last_seq
+        configs = [(config.id, config.target.webhook.receiver) for config in stored.push_configs.values()]
+        deliveries = announced(step.run, step.events, last_seq=seq)
+        deliveries += pushed(step.run, step.events, last_seq=seq, configs=configs)
+        for new in deliveries:
             self.deliveries[new.delivery.id] = new
         if step.quarantine is not None:
             thread.thread = replace(thread.thread, quarantine=step.quarantine)
@@ -233,7 +239,7 @@ class InMemoryState:
             promoted = self.next_run(stored.run.thread_id)
         if stored.run.status is not RunStatus.IN_PROGRESS:
             stored.held_by = stored.lease_until = None
-        return StepOutcome(last_seq=stored.run.last_seq, promoted=promoted)
+        return StepOutcome(last_seq=seq, promoted=promoted, has_announced=bool(deliveries))
 
     def _spend(self, step: Step) -> None:
         for spending in step.spent:

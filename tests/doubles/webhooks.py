@@ -36,13 +36,19 @@ class InMemoryWebhookDeliveryStore:
         for moment, id_, stored in self._open():
             lane = _lane_of(stored.delivery)
             told = self._state.runs[stored.delivery.run_id]
-            webhook, url = told.run.webhook, told.webhook_url
-            if moment > at or len(taken) >= limit or in_lane.get(lane, 0) >= per_lane or webhook is None or url is None:
+            if moment > at or len(taken) >= limit or in_lane.get(lane, 0) >= per_lane:
+                continue
+            target = told.push_configs.get(stored.delivery.push_config_id or "")
+            if target is not None:
+                webhook, headers = target.target.webhook, target.target.headers
+            elif told.run.webhook is not None and told.webhook_url is not None:
+                webhook, headers = told.run.webhook.at(told.webhook_url), {}
+            else:
                 continue
             in_lane[lane] = in_lane.get(lane, 0) + 1
             after = stored.delivery.taken(until=until)
             self._state.deliveries[id_] = replace(stored, delivery=after)
-            taken.append(ClaimedDelivery(delivery=after, webhook=webhook.at(url), body=stored.body))
+            taken.append(ClaimedDelivery(delivery=after, webhook=webhook, body=stored.body, headers=headers))
         return tuple(taken)
 
     async def release_all(self, *, at: datetime) -> int:

@@ -270,11 +270,12 @@ class RunLeases(Protocol):
 class StepOutcome:
     """`last_seq` after the step. `promoted` is the thread's next queued run if this step freed the
     thread. `ending` is a further step that ended the run in the same transaction, because it
-    must not wait."""
+    must not wait. `has_announced`: deliveries of webhooks were stored with it."""
 
     last_seq: int
     promoted: RunId | None = None
     ending: Step | None = None
+    has_announced: bool = False
 
 
 class LeaseLost(Exception):

@@ -3,13 +3,16 @@ the step's transaction."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from domain.a2a.push import PushConfig
+from domain.a2a.tasks import task_json
 from domain.ids import WebhookDeliveryId, derived_id
 from domain.json_value import JsonObject, JsonValue
-from domain.runs.events import NewEvent
+from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import Run
 from domain.runs.run_json import run_to_json
+from domain.runs.webhook import WEBHOOK_EVENTS
 from domain.threads.attachments import without_file_bytes
 from domain.threads.message_json import content_to_json, timestamp
 from domain.webhooks.delivery import WebhookDelivery
@@ -49,6 +52,45 @@ def announced(run: Run, events: Sequence[NewEvent], *, last_seq: int) -> tuple[A
         for seq, event in enumerate(events, first)
         if event.type in webhook.events
     )
+
+
+def pushed(
+    run: Run, events: Sequence[NewEvent], *, last_seq: int, configs: Sequence[tuple[str, str]]
+) -> tuple[Announcement, ...]:
+    """The deliveries of an A2A task's push configs, each an `(id, receiver)`: the task as it is, where it waits or has
+    ended. The last event has the number `last_seq`; `run` is the state after the step."""
+    found = [
+        (seq, event) for seq, event in enumerate(events, last_seq - len(events) + 1) if event.type in WEBHOOK_EVENTS
+    ]
+    if not (found and configs):
+        return ()
+    body = json.dumps({"task": task_json(replace(run, last_seq=last_seq))}, separators=(",", ":"))
+    return tuple(
+        Announcement(
+            delivery=WebhookDelivery(
+                id=WebhookDeliveryId(derived_id("whk", run.id, seq, config_id)),
+                organization_id=run.organization_id,
+                run_id=run.id,
+                event=event.type,
+                receiver=receiver,
+                created_at=event.at,
+                next_attempt_at=event.at,
+                push_config_id=config_id,
+            ),
+            body=body,
+        )
+        for seq, event in found
+        for config_id, receiver in configs
+    )
+
+
+def state_pushed(run: Run, config: PushConfig) -> tuple[Announcement, ...]:
+    """The delivery for a config that is stored when its task waits or has ended already."""
+    event_type = f"run.{run.status.value}"
+    if event_type not in {event.value for event in WEBHOOK_EVENTS}:
+        return ()
+    event = NewEvent(type=RunEventType(event_type), at=config.created_at, data={})
+    return pushed(run, [event], last_seq=run.last_seq, configs=[(config.id, config.target.webhook.receiver)])
 
 
 def _body(run: Run, event: NewEvent) -> str:

@@ -179,9 +179,9 @@ class DeliverWebhooks:
         except ServiceError:
             logger.exception("signing secret of a webhook could not be read", extra=_ids(delivery))
             return Attempt(failure=SendFailure.INTERNAL)
-        is_waiting = delivery.event is RunEventType.RUN_REQUIRES_ACTION
-        body = (with_links(claimed.body, self._address.url) if is_waiting else claimed.body).encode()
-        headers = signed_headers(delivery.id, self._clock.now(), body, keys)
+        links_people = delivery.event is RunEventType.RUN_REQUIRES_ACTION and delivery.push_config_id is None
+        body = (with_links(claimed.body, self._address.url) if links_people else claimed.body).encode()
+        headers = {**claimed.headers, **signed_headers(delivery.id, self._clock.now(), body, keys)}
         try:
             return await self._sender.send(claimed.webhook.url, headers, body)
         except Exception as error:  # noqa: BLE001  # message and traceback may contain the URL

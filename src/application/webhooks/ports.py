@@ -33,11 +33,12 @@ class Lane:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedDelivery:
     """A delivery that this process may attempt, with everything needed. `body` was stored with the
-    event."""
+    event; `headers` are those that the receiver of an A2A task wants."""
 
     delivery: WebhookDelivery
     webhook: Webhook
     body: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def lane(self) -> Lane:

@@ -66,6 +66,8 @@ class AuditAction(StrEnum):
     RUNS_REQUEUED = "runs.requeued"
     WEBHOOK_KEY_CREATED = "webhook_key.created"
     WEBHOOK_DELIVERY_RETRIED = "webhook_delivery.retried"
+    PUSH_CONFIG_CREATED = "push_config.created"
+    PUSH_CONFIG_DELETED = "push_config.deleted"
     SCHEDULE_CREATED = "schedule.created"
     SCHEDULE_UPDATED = "schedule.updated"
     SCHEDULE_DELETED = "schedule.deleted"

@@ -94,6 +94,7 @@ class WebhookDelivery:
     - `attempts` counts all started attempts and serves as a fencing token against slower senders.
     - `retried_after` is the number of attempts at the last manual retry.
     - While DELIVERING, the sender counts as lost from `next_attempt_at` on.
+    - `push_config_id` names the config of an A2A task that has it sent, instead of the run's webhook.
     """
 
     id: WebhookDeliveryId
@@ -109,6 +110,7 @@ class WebhookDelivery:
     last_error: str | None = None
     next_attempt_at: datetime | None
     delivered_at: datetime | None = None
+    push_config_id: str | None = None
 
     def taken(self, *, until: datetime) -> "WebhookDelivery":
         return replace(self, state=DeliveryState.DELIVERING, attempts=self.attempts + 1, next_attempt_at=until)

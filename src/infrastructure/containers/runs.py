@@ -2,6 +2,10 @@
 
 from dependency_injector import containers, providers
 
+from application.a2a.delete_push_config import DeletePushConfig
+from application.a2a.ports import PushConfigStore
+from application.a2a.put_push_config import PutPushConfig
+from application.a2a.queries import ListPushConfigs
 from application.approvals.check_decisions import CheckDecisions
 from application.runs.call_agent import CallAgent
 from application.runs.called_runs import CalledRuns
@@ -40,6 +44,7 @@ from infrastructure.containers.storage import Storage
 from infrastructure.containers.tools import Tools
 from infrastructure.containers.webhooks import Webhooks
 from infrastructure.containers.wiring import Singletons
+from infrastructure.persistence.a2a.push_configs import SqlPushConfigStore
 from infrastructure.persistence.runs.queue_lines import SqlQueueReader
 from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 
@@ -62,6 +67,10 @@ class Runs(containers.DeclarativeContainer):
         StopRun, queue=Storage.run_queue, connections=McpServers.announced_connections, trace_ended=trace_ended
     )
     cancel_run = singleton(CancelRun, stop_run=stop_run)
+    push_configs: providers.Provider[PushConfigStore] = singleton(SqlPushConfigStore, box=Platform.secret_box)
+    put_push_config = singleton(PutPushConfig, configs=push_configs, webhooks=Webhooks.webhook_check)
+    delete_push_config = singleton(DeletePushConfig, configs=push_configs)
+    list_push_configs = singleton(ListPushConfigs, configs=push_configs)
     # Runs call agents that are wired to them.
     called_runs: providers.Provider[CalledRuns] = providers.Singleton(CalledRuns)
     execute_tool = singleton(

@@ -319,18 +319,3 @@ async def test_a_card_names_the_public_address_whatever_host_a_request_names(ser
     spoofed = {"Host": "agents.example.com", "X-Forwarded-Host": "evil.example", "Forwarded": "host=evil.example"}
     card = await service.call("GET", f"{AGENT}/.well-known/agent-card.json", token=None, headers=spoofed)
     assert "evil.example" not in card.text
-
-
-async def test_push_notifications_are_declared_and_refused_alike(service: Service) -> None:
-    task = await sent(service)
-    card = (await rest(service, "GET", "/extendedAgentCard")).json()
-    assert card["capabilities"]["pushNotifications"] is False
-    configs = f"/tasks/{task['id']}/pushNotificationConfigs"
-    for method, path in (("POST", configs), ("GET", configs), ("GET", f"{configs}/a"), ("DELETE", f"{configs}/a")):
-        answer = await rest(service, method, path, json={"url": "https://example.com"})
-        failed(answer, 400, "PUSH_NOTIFICATION_NOT_SUPPORTED")
-    rpc_failed(await rpc(service, "CreateTaskPushNotificationConfig", {"taskId": task["id"]}), -32003)
-    config: Json = {"taskPushNotificationConfig": {"url": "https://example.com"}}
-    for method in ("SendMessage", "SendStreamingMessage"):
-        rpc_failed(await rpc(service, method, says(configuration=config)), -32003)
-    assert (await called(service, "ListTasks"))["totalSize"] == 1

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Table, select, text
 
 from application.runs.ports import IdempotencyKey
 from application.usage.ports import Reservation
+from domain.a2a.push import PushConfig, PushTarget
 from domain.audit.event import AuditAction
 from domain.gateway.call import GatewayCall
 from domain.gateway.client import GatewayClient
@@ -61,6 +62,7 @@ OF_A_THREAD = {
     "gateway_session",
     "idempotency_key",
     "message",
+    "push_config",
     "run",
     "run_event",
     "run_request",
@@ -156,6 +158,9 @@ async def a_full_thread(stores: Stores, database: Database) -> Traces:
     assert end is not None
     await stores.journal.commit(claimed.lease, end)
     await _call_through_the_gateway(stores)
+    target = PushTarget(url=f"https://hooks.example.com/{SECRET_WORD}")
+    config = PushConfig(id=SECRET_WORD, organization_id=ORG, run_id=RUN, target=target, created_at=START)
+    await stores.push_configs.put(config, an_audit_event(71, action=AuditAction.PUSH_CONFIG_CREATED))
     messages = await messages_of(stores.runs, ORG, RUN)
     named = [THREAD, RUN, SOURCE, SECRET_WORD, *(message.id for message in messages), *(call.id for call in calls)]
     needles = frozenset([*named, *(approval.id for approval in end.approvals)])

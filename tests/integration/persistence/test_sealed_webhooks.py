@@ -6,6 +6,7 @@ from typing import cast
 import pytest
 from sqlalchemy import Connection, text
 
+from domain.a2a.push import PushConfig, PushTarget
 from domain.audit.event import AuditAction
 from domain.runs.webhook import Webhook
 from domain.secrets.secret import SecretRef
@@ -61,7 +62,16 @@ async def everything(database: Database) -> str:
     """All rows that anything of a webhook is stored in."""
 
     def unit(connection: Connection) -> str:
-        tables = ("run", "run_request", "run_event", "schedule", "webhook_delivery", "audit_event", "timer")
+        tables = (
+            "run",
+            "run_request",
+            "run_event",
+            "schedule",
+            "webhook_delivery",
+            "push_config",
+            "audit_event",
+            "timer",
+        )
         return "".join(
             repr([tuple(_legible(value) for value in row) for row in connection.execute(text(f"SELECT * FROM {name}"))])
             for name in tables
@@ -131,3 +141,17 @@ async def test_a_file_with_webhooks_holds_no_url_in_clear(sqlite_files: SqliteFi
     files = b"".join(part.read_bytes() for part in path.parent.glob(f"{path.name}*"))
     assert RECEIVER.encode() in files
     assert TOKEN.encode() not in files
+
+
+@pytest.mark.requirement("X5")
+async def test_the_receiver_of_a_push_config_is_encrypted(sqlite: SqliteDatabase) -> None:
+    stores = sql_stores(sqlite)
+    await stores.agents.add(an_agent(), an_audit_event(action=AuditAction.AGENT_CREATED))
+    await stores.threads.add(a_thread())
+    await start_and_claim(stores, a_run())
+    target = PushTarget(url=HOOK.url, token=TOKEN, scheme="Bearer", credentials=TOKEN)
+    config = PushConfig(id="mine", organization_id=ORG, run_id=RUN, target=target, created_at=START)
+    await stores.push_configs.put(config, an_audit_event(8, action=AuditAction.PUSH_CONFIG_CREATED))
+
+    assert await stores.push_configs.of_run(ORG, RUN) == (config,)
+    assert TOKEN not in await everything(sqlite)

@@ -49,7 +49,7 @@ class SqlRunJournal:
             return completed(begin(connection))
 
         def wake(stored: "tuple[StepOutcome, Run]") -> None:
-            follow_up(self._wakeups, stored[1])
+            follow_up(self._wakeups, stored[1], has_announced=stored[0].has_announced)
             if step.approvals:
                 self._wakeups.wake(TIMERS_TOPIC)
 

@@ -46,7 +46,9 @@ _write_limits, _read_limits = json_codec(LimitSettings)
 _write_settings, _read_settings = json_codec(ModelSettings)
 _write_tool, _read_tool = json_codec(ClientTool)
 
-NEW_RUN_COLUMNS = [column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at")]
+NEW_RUN_COLUMNS = [
+    column.name for column in run.columns if column.name not in ("worker_id", "lease_expires_at", "has_push_configs")
+]
 """Columns of a run that was never claimed."""
 
 

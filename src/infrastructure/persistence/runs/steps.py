@@ -76,12 +76,15 @@ class _Advanced(NamedTuple):
     last_seq: int
     rolled_back: bool
     cancel_requested_by: str | None
+    has_push_configs: bool
     without_overview: bool
 
 
 def _advancing(statement: Update) -> Prepared:
     return Prepared(
-        statement.returning(run.c.last_seq, run.c.rolled_back, run.c.cancel_requested_by, _without_overview)
+        statement.returning(
+            run.c.last_seq, run.c.rolled_back, run.c.cancel_requested_by, run.c.has_push_configs, _without_overview
+        )
     )
 
 
@@ -188,7 +191,8 @@ def commit_step(
         )
         if ending is not None:
             ended = change_run(connection, ending, seen=RunStatus.REQUIRES_ACTION)
-            return replace(ended, ending=ending), ending.run
+            has_announced = outcome.has_announced or ended.has_announced
+            return replace(ended, ending=ending, has_announced=has_announced), ending.run
     return outcome, step.run
 
 
@@ -236,12 +240,12 @@ def claim_run(
     return None if row is None else (yield from _store_rest(connection, step, row))
 
 
-def follow_up(wakeups: Wakeups, changed: Run) -> None:
-    """Notify subscribers of a changed run."""
+def follow_up(wakeups: Wakeups, changed: Run, *, has_announced: bool = True) -> None:
+    """Notify subscribers of a changed run. `has_announced` is False where no delivery can have been stored."""
     wakeups.wake(events_topic(changed.id))
     if changed.status.is_terminal or changed.status is RunStatus.REQUIRES_ACTION:
         wakeups.wake(status_topic(changed.id))
-        if changed.webhook is not None:
+        if has_announced:
             wakeups.wake(WEBHOOKS_TOPIC)
     if may_let_workflow_go_on(changed):
         wakeups.wake(WORKFLOWS_TOPIC)
@@ -290,9 +294,11 @@ def _store_rest(
     check_settled()
     add_approvals(connection, step.approvals)
     end_approvals(connection, step.outcomes)
-    add_announcements(connection, after, step.events, last_seq=row.last_seq)
+    has_announced = add_announcements(
+        connection, after, step.events, last_seq=row.last_seq, has_push_configs=row.has_push_configs
+    )
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
     # In quarantine no run of the thread may be claimed; the caller has checked this.
     promoted = next_one() if next_one is not None and step.quarantine is None else None
-    return StepOutcome(last_seq=row.last_seq, promoted=promoted)
+    return StepOutcome(last_seq=row.last_seq, promoted=promoted, has_announced=has_announced)

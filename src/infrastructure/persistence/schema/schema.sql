@@ -1,4 +1,4 @@
--- revision 0075
+-- revision 0079
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -265,7 +265,7 @@ CREATE TABLE run (
 	created_at BIGINT NOT NULL,
 	started_at BIGINT,
 	finished_at BIGINT,
-	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL, output_json TEXT, lane TEXT DEFAULT 'normal' NOT NULL,
+	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL, output_json TEXT, lane TEXT DEFAULT 'normal' NOT NULL, has_push_configs BOOLEAN DEFAULT 0 NOT NULL,
 	CONSTRAINT pk_run PRIMARY KEY (id),
 	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
 	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE
@@ -414,7 +414,7 @@ CREATE TABLE webhook_delivery (
 	last_error TEXT,
 	created_at BIGINT NOT NULL,
 	next_attempt_at BIGINT,
-	delivered_at BIGINT,
+	delivered_at BIGINT, push_config_id TEXT,
 	CONSTRAINT pk_webhook_delivery PRIMARY KEY (id),
 	CONSTRAINT fk_webhook_delivery_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );
@@ -803,3 +803,13 @@ CREATE TABLE user_group_member (
 	CONSTRAINT fk_user_group_member_user_id_user_account FOREIGN KEY(user_id) REFERENCES user_account (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_user_group_member_user_id ON user_group_member (user_id);
+CREATE TABLE push_config (
+	run_id TEXT NOT NULL,
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	receiver TEXT NOT NULL,
+	sealed BLOB NOT NULL,
+	created_at BIGINT NOT NULL,
+	CONSTRAINT pk_push_config PRIMARY KEY (run_id, id),
+	CONSTRAINT fk_push_config_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
+);

@@ -19,6 +19,7 @@ from infrastructure.persistence.tables import (
     model_provider,
     oauth_authorization,
     oauth_grant,
+    push_config,
     run_request,
     schedule,
     secret,
@@ -45,6 +46,7 @@ ENCRYPTED: tuple["Column[bytes]", ...] = (
     gateway_note.c.answer,
     run_request.c.webhook_url,
     schedule.c.webhook_url,
+    push_config.c.sealed,
 )
 """A missing column here loses its values when the old key is deleted."""
 

@@ -37,7 +37,7 @@ from infrastructure.persistence.tables.secrets import secret
 from infrastructure.persistence.tables.sources import source, source_chunk, source_part
 from infrastructure.persistence.tables.threads import message, thread
 from infrastructure.persistence.tables.usage import budget_reservation, usage
-from infrastructure.persistence.tables.webhooks import webhook_delivery, webhook_key
+from infrastructure.persistence.tables.webhooks import push_config, webhook_delivery, webhook_key
 from infrastructure.persistence.tables.workflows import (
     workflow,
     workflow_event,
@@ -77,6 +77,7 @@ __all__ = [
     "oauth_grant",
     "organization",
     "provisioned_user",
+    "push_config",
     "run",
     "run_event",
     "run_request",

@@ -57,6 +57,7 @@ run = Table(
     Column("usage_estimated", Boolean, nullable=False, server_default=false()),
     Column("output_json", JsonText),
     Column("lane", PlainText, nullable=False, server_default="normal"),
+    Column("has_push_configs", Boolean, nullable=False, server_default=false()),
     CheckConstraint(
         "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
         " 'halted')",

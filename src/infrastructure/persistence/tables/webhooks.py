@@ -6,7 +6,7 @@ from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The URL is in run_request.webhook_url. During `delivering`, the delivering process is lost after
+# The URL is in run_request.webhook_url, or in push_config. During `delivering`, the delivering process is lost after
 # `next_attempt_at`.
 webhook_delivery = Table(
     "webhook_delivery",
@@ -25,6 +25,7 @@ webhook_delivery = Table(
     Column("created_at", Moment, nullable=False),
     Column("next_attempt_at", Moment),
     Column("delivered_at", Moment),
+    Column("push_config_id", PlainText),
     Index(None, "run_id", "created_at", "id"),
     partial_index(
         "ix_webhook_delivery_open",
@@ -32,6 +33,18 @@ webhook_delivery = Table(
         "id",
         where="state IN ('pending', 'delivering')",
     ),
+)
+
+# Of A2A tasks; `sealed` is encrypted. Deliveries name them by `push_config_id`.
+push_config = Table(
+    "push_config",
+    metadata,
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), primary_key=True),
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, nullable=False),
+    Column("receiver", PlainText, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Moment, nullable=False),
 )
 
 # `secret` is encrypted. At most one key of an organization has no end: the newest.

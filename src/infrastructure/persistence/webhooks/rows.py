@@ -5,14 +5,14 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, select
 
-from application.webhooks.announcing import announced
+from application.webhooks.announcing import Announcement, announced, pushed
 from domain.runs.events import NewEvent
 from domain.runs.run import Run
 from domain.webhooks.delivery import OPEN_STATES, WebhookDelivery
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import prepared_insert
-from infrastructure.persistence.tables import webhook_delivery
+from infrastructure.persistence.tables import push_config, webhook_delivery
 
 select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name != "body"))
 """Without bodies, which may be long."""
@@ -35,11 +35,28 @@ _attempts = row_fields(
     ),
 )
 _insert = prepared_insert(webhook_delivery)
+_push_configs = (
+    select(push_config.c.id, push_config.c.receiver)
+    .where(push_config.c.run_id == bindparam("of_run"))
+    .order_by(push_config.c.id)
+)
 
 
-def add_announcements(connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int) -> None:
-    """Store a delivery of each event that the run's webhook subscribes to; `run` is the state after them."""
+def add_announcements(
+    connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int, has_push_configs: bool
+) -> bool:
+    """Store a delivery of each event that the run's webhook and its push configs are sent; `run` is the state after
+    them. Whether there was any."""
     announcements = announced(run, events, last_seq=last_seq)
+    if has_push_configs:
+        configs = [(row.id, row.receiver) for row in connection.execute(_push_configs, {"of_run": run.id})]
+        announcements += pushed(run, events, last_seq=last_seq, configs=configs)
+    add_deliveries(connection, announcements)
+    return bool(announcements)
+
+
+def add_deliveries(connection: Connection, announcements: Sequence[Announcement]) -> None:
+    """Store new deliveries."""
     if announcements:
         _insert.run(
             connection,

@@ -16,10 +16,11 @@ from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
 from domain.webhooks.delivery import DeliveryState, WebhookDelivery
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import AnyRow, newest_first
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
-from infrastructure.persistence.tables import run_request, webhook_delivery
+from infrastructure.persistence.tables import push_config, run_request, webhook_delivery
+from infrastructure.persistence.webhooks.push_targets import target_of
 from infrastructure.persistence.webhooks.rows import delivery_of, is_open, select_deliveries, state_row
 from infrastructure.persistence.webhooks.urls import webhook_of
 
@@ -70,8 +71,9 @@ _set_aside = (
     .values(next_attempt_at=bindparam("moment"))
 )
 _contents = (
-    select(_table.id, _table.body, run_request.c.webhook, run_request.c.webhook_url)
+    select(_table.id, _table.body, run_request.c.webhook, run_request.c.webhook_url, push_config.c.sealed)
     .join(run_request, run_request.c.run_id == _table.run_id)
+    .outerjoin(push_config, (push_config.c.run_id == _table.run_id) & (push_config.c.id == _table.push_config_id))
     .where(_table.id.in_(bindparam("taken", expanding=True)))
 )
 _get = select_deliveries.where(
@@ -197,9 +199,15 @@ def _with_contents(
     for each in taken:
         row = rows[each.id]
         try:
-            webhook = webhook_of(cast(JsonObject, row.webhook), row.webhook_url, box)
+            found.append(_claimed(each, row, box))
         except _UNREADABLE:
             unreadable.append(each.id)
-        else:
-            found.append(ClaimedDelivery(delivery=each, webhook=webhook, body=row.body))
     return tuple(found)
+
+
+def _claimed(delivery: WebhookDelivery, row: AnyRow, box: SecretBox) -> ClaimedDelivery:
+    if delivery.push_config_id is None:
+        webhook = webhook_of(cast(JsonObject, row.webhook), row.webhook_url, box)
+        return ClaimedDelivery(delivery=delivery, webhook=webhook, body=row.body)
+    target = target_of(row.sealed, box)
+    return ClaimedDelivery(delivery=delivery, webhook=target.webhook, body=row.body, headers=target.headers)

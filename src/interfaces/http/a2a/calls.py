@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 from litestar.response.base import ASGIResponse
@@ -20,10 +20,19 @@ from interfaces.http.a2a.errors import (
     Failure,
     failure,
     failure_of_stream,
-    push_unsupported,
     unsupported_content,
 )
-from interfaces.http.a2a.schemas import A2aBody, ListTasksBody, NothingBody, SendMessageBody, TaskBody
+from interfaces.http.a2a.pushes import A2aPushes
+from interfaces.http.a2a.schemas import (
+    A2aBody,
+    CreatePushBody,
+    ListTasksBody,
+    NothingBody,
+    SendMessageBody,
+    TaskBody,
+    TaskPushBody,
+    TaskPushesBody,
+)
 from interfaces.http.a2a.tasks import A2aTasks
 from interfaces.http.a2a.versions import require_version
 from interfaces.http.bodies import decoded_body
@@ -31,12 +40,6 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlace
 
-_PUSH = (
-    "CreateTaskPushNotificationConfig",
-    "GetTaskPushNotificationConfig",
-    "ListTaskPushNotificationConfigs",
-    "DeleteTaskPushNotificationConfig",
-)
 Followed = tuple[Run, StreamPlace, AsyncGenerator[JsonObject, None]]
 
 
@@ -55,7 +58,7 @@ class A2aCalls:
     - Errors of a stream that has begun are its last event.
     """
 
-    def __init__(self, *, tasks: A2aTasks, cards: AgentCards, heartbeat_s: float) -> None:
+    def __init__(self, *, tasks: A2aTasks, pushes: A2aPushes, cards: AgentCards, heartbeat_s: float) -> None:
         self._tasks = tasks
         self._cards = cards
         self._heartbeat_s = heartbeat_s
@@ -64,7 +67,10 @@ class A2aCalls:
             "GetTask": (TaskBody, lambda by, body: tasks.get(by.principal, by.agent, body)),
             "ListTasks": (ListTasksBody, lambda by, body: tasks.list(by.principal, by.agent, body)),
             "CancelTask": (TaskBody, lambda by, body: tasks.cancel(by.principal, by.agent, body)),
-            **dict.fromkeys(_PUSH, (NothingBody, _refused)),
+            "CreateTaskPushNotificationConfig": (CreatePushBody, self._of_task(pushes.create)),
+            "GetTaskPushNotificationConfig": (TaskPushBody, self._of_task(pushes.get)),
+            "ListTaskPushNotificationConfigs": (TaskPushesBody, self._of_task(pushes.list)),
+            "DeleteTaskPushNotificationConfig": (TaskPushBody, self._of_task(pushes.delete)),
             "GetExtendedAgentCard": (NothingBody, lambda by, _: cards.extended(by.principal, by.agent)),
         }
         self._streamed: dict[str, tuple[type[A2aBody], Callable[..., Awaitable[Followed]]]] = {
@@ -123,6 +129,17 @@ class A2aCalls:
 
         return EventStream(frames(), heartbeat_s=self._heartbeat_s, place=place)
 
+    def _of_task(
+        self, operation: Callable[[Principal, Any], Awaitable[JsonValue]]
+    ) -> Callable[[Caller, Any], Awaitable[JsonValue]]:
+        """An operation on a task of the agent. Raises NOT_FOUND for tasks of others."""
+
+        async def checked(by: Caller, body: TaskPushesBody | CreatePushBody) -> JsonValue:
+            await self._tasks.run_of(by.principal, by.agent, body.task_id)
+            return await operation(by.principal, body)
+
+        return checked
+
     async def _send(self, by: Caller, body: BaseModel) -> JsonValue:
         return await self._tasks.send(by.principal, by.agent, cast(SendMessageBody, body), by.receive)
 
@@ -132,10 +149,6 @@ def _require_json(request: ApiRequest) -> None:
     media_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if media_type not in ("application/json", MEDIA_TYPE):
         raise unsupported_content(media_type)
-
-
-async def _refused(_: Caller, __: BaseModel) -> JsonValue:
-    raise push_unsupported()
 
 
 def _rpc_request(given: JsonValue) -> tuple[JsonValue, str, JsonValue]:

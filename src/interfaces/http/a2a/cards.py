@@ -55,7 +55,7 @@ class AgentCards:
             "description": description,
             "version": version,
             "supportedInterfaces": interfaces,
-            "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": True},
+            "capabilities": {"streaming": True, "pushNotifications": True, "extendedAgentCard": True},
             "securitySchemes": {
                 "key": {
                     "httpAuthSecurityScheme": {

@@ -43,14 +43,13 @@ class A2aError:
 
 _TASK_NOT_FOUND = A2aError("TASK_NOT_FOUND", -32001, 404, "NOT_FOUND")
 _NOT_CANCELABLE = A2aError("TASK_NOT_CANCELABLE", -32002, 400, "FAILED_PRECONDITION")
-_NO_PUSH = A2aError("PUSH_NOTIFICATION_NOT_SUPPORTED", -32003, 400, "FAILED_PRECONDITION")
 _UNSUPPORTED = A2aError("UNSUPPORTED_OPERATION", -32004, 400, "FAILED_PRECONDITION")
 _CONTENT_TYPE = A2aError("CONTENT_TYPE_NOT_SUPPORTED", -32005, 400, "INVALID_ARGUMENT")
 _VERSION = A2aError("VERSION_NOT_SUPPORTED", -32009, 400, "FAILED_PRECONDITION")
 
 _BY_CODE = {
     "run_not_found": _TASK_NOT_FOUND,
-    "a2a_push_unsupported": _NO_PUSH,
+    "push_config_not_found": _TASK_NOT_FOUND,
     "task_not_cancelable": _NOT_CANCELABLE,
     "content_type_unsupported": _CONTENT_TYPE,
     "a2a_version_unsupported": _VERSION,
@@ -72,10 +71,6 @@ _NAMES = {
 def unsupported(detail: str) -> ServiceError:
     """An operation that the task does not take (UnsupportedOperationError)."""
     return conflict("operation_unsupported", detail)
-
-
-def push_unsupported() -> ServiceError:
-    return conflict("a2a_push_unsupported", "Push notifications are not supported: give runs a webhook, or subscribe.")
 
 
 def not_cancelable(task_id: str) -> ServiceError:

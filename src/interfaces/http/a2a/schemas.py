@@ -8,10 +8,13 @@ from pydantic.alias_generators import to_camel
 from domain.a2a.tasks import TaskState
 from domain.errors import Violation, invalid
 from interfaces.http.bodies import Body, Name
+from interfaces.http.webhooks.schemas import MAX_URL
 
 MAX_PAGE = 100
+MAX_SECRET = 4_096
 _MAX_TEXT = 2_048
 
+Id = Annotated[str, Field(min_length=1, max_length=256)]
 Length = Annotated[int, Field(ge=0, le=2**31 - 1)] | None
 
 
@@ -60,11 +63,40 @@ class MessageBody(A2aBody):
     task_id: Name | None = None
 
 
+class AuthenticationBody(A2aBody):
+    scheme: Annotated[str, Field(max_length=64)]
+    credentials: Annotated[str, Field(max_length=MAX_SECRET)] | None = None
+
+
+class PushBody(A2aBody):
+    """A receiver of a task's states."""
+
+    url: Annotated[str, Field(max_length=MAX_URL)]
+    id: Annotated[str, Field(max_length=256)] | None = None
+    token: Annotated[str, Field(max_length=MAX_SECRET)] | None = None
+    authentication: AuthenticationBody | None = None
+
+
+class CreatePushBody(PushBody):
+    task_id: Id
+
+
+class TaskPushesBody(A2aBody):
+    """Names a task."""
+
+    task_id: Id
+
+
+class TaskPushBody(TaskPushesBody):
+    """Names a config of a task."""
+
+    id: Id
+
+
 class ConfigurationBody(A2aBody):
     history_length: Length = None
     return_immediately: bool = False
-    task_push_notification_config: object = None
-    """Refused, whatever it is."""
+    task_push_notification_config: PushBody | None = None
 
 
 class SendMessageBody(A2aBody):
@@ -75,7 +107,7 @@ class SendMessageBody(A2aBody):
 class TaskBody(A2aBody):
     """Names a task."""
 
-    id: Annotated[str, Field(min_length=1, max_length=256)]
+    id: Id
     history_length: Length = None
 
 

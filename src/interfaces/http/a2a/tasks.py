@@ -23,9 +23,10 @@ from domain.ids import RunId, ThreadId, derived_id
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
 from interfaces.http.a2a.answers import answers_of
-from interfaces.http.a2a.errors import not_cancelable, push_unsupported, unsupported
+from interfaces.http.a2a.errors import not_cancelable, unsupported
 from interfaces.http.a2a.events import TaskUpdates
 from interfaces.http.a2a.parts import content_of, history_of
+from interfaces.http.a2a.pushes import A2aPushes
 from interfaces.http.a2a.schemas import ListTasksBody, MessageBody, SendMessageBody, TaskBody
 from interfaces.http.chats.client_threads import ChatMessageCommand, ChatName, ClientThreads
 from interfaces.http.openai.leaving import unless_left
@@ -58,6 +59,7 @@ class A2aTasks:
         get_run_events: GetRunEvents,
         get_agent: GetAgent,
         list_changed_runs: ListChangedRuns,
+        pushes: A2aPushes,
         places: StreamPlaces,
     ) -> None:
         self._threads = client_threads
@@ -69,6 +71,7 @@ class A2aTasks:
         self._get_run_events = get_run_events
         self._get_agent = get_agent
         self._list_runs = list_changed_runs
+        self._pushes = pushes
         self._places = places
 
     async def send(self, principal: Principal, agent: str, body: SendMessageBody, receive: Receive) -> JsonObject:
@@ -106,19 +109,19 @@ class A2aTasks:
         self, principal: Principal, agent: str, body: TaskBody
     ) -> tuple[Run, StreamPlace, AsyncGenerator[JsonObject, None]]:
         """Raises NOT_FOUND, CONFLICT `operation_unsupported` for a task that has ended."""
-        run = await self._run(principal, agent, body.id)
+        run = await self.run_of(principal, agent, body.id)
         if run.status.is_terminal:
             raise unsupported(f"The task {run.id} has ended: get it instead.")
         return run, self._places.take(principal), self._updates(principal, run, to_the_end=True)
 
     async def get(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
         """Raises NOT_FOUND."""
-        await self._run(principal, agent, body.id)
+        await self.run_of(principal, agent, body.id)
         return await self._with_history(principal, RunId(body.id), body.history_length)
 
     async def cancel(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
         """The task once it has ended, or after a second. Raises NOT_FOUND, FORBIDDEN, CONFLICT `task_not_cancelable`."""
-        run = await self._run(principal, agent, body.id)
+        run = await self.run_of(principal, agent, body.id)
         if run.status.is_terminal:
             raise not_cancelable(run.id)
         await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
@@ -145,10 +148,6 @@ class A2aTasks:
         about: JsonObject = {"pageSize": body.page_size, "totalSize": found.total}
         return {"tasks": tasks, "nextPageToken": found.page.next_cursor or "", **about}
 
-    async def run_of(self, principal: Principal, agent: str, task_id: str) -> Run:
-        """Raises NOT_FOUND."""
-        return await self._run(principal, agent, task_id)
-
     async def _wanted(self, principal: Principal, agent: str, body: ListTasksBody) -> RunFilter:
         named = await self._get_agent.execute(principal, agent)
         wanted = RunFilter(agent_id=named.id, changed_since=_moment(body.status_timestamp_after))
@@ -163,9 +162,15 @@ class A2aTasks:
 
     async def _begin(self, principal: Principal, agent: str, body: SendMessageBody, run_id: RunId) -> Run:
         principal.require(Role.RUNNER)
-        message = body.message
-        if body.configuration is not None and body.configuration.task_push_notification_config is not None:
-            raise push_unsupported()
+        push = None if body.configuration is None else body.configuration.task_push_notification_config
+        if push is not None:
+            await self._pushes.require_usable(principal, push)
+        begun = await self._begun(principal, agent, body.message, run_id)
+        if push is not None:
+            await self._pushes.put(principal, begun.id, push)
+        return begun
+
+    async def _begun(self, principal: Principal, agent: str, message: MessageBody, run_id: RunId) -> Run:
         if message.task_id:
             return await self._continued(principal, agent, message)
         content = content_of(message.parts)
@@ -195,7 +200,7 @@ class A2aTasks:
         return asked.run
 
     async def _continued(self, principal: Principal, agent: str, message: MessageBody) -> Run:
-        run = await self._run(principal, agent, message.task_id or "")
+        run = await self.run_of(principal, agent, message.task_id or "")
         if message.context_id and message.context_id not in (context_of(run), run.thread_id):
             wrong = Violation(path="message.contextId", message="is not the context of the task")
             raise invalid("body_invalid", "The request body is not valid.", wrong)
@@ -208,7 +213,8 @@ class A2aTasks:
         )
         return await self._resume_run.execute(command)
 
-    async def _run(self, principal: Principal, agent: str, task_id: str) -> Run:
+    async def run_of(self, principal: Principal, agent: str, task_id: str) -> Run:
+        """A task of the agent. Raises NOT_FOUND."""
         named = await self._get_agent.execute(principal, agent)
         run = await self._get_run.execute(principal, RunId(task_id))
         if run.agent_id != named.id:

@@ -1,0 +1,1 @@
+"""Use cases of A2A beyond runs."""

@@ -1,0 +1,79 @@
+"""PutPushConfig: send the states of a task to an address."""
+
+from dataclasses import dataclass
+
+from application.a2a.ports import PushConfigStore
+from application.audit.entries import audit_entry
+from application.runs.ports import RunReader
+from application.runs.resume_run import require_own_or_operator
+from application.system.ports import Clock, IdSource
+from application.webhooks.webhook_check import WebhookCheck
+from domain.a2a.push import PushConfig, PushTarget
+from domain.audit.event import AuditAction
+from domain.errors import existing, invalid
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId, derived_id
+from domain.json_value import canonical_digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutPushConfigCommand:
+    """Without a `config_id`, the config has one of its content."""
+
+    principal: Principal
+    run_id: RunId
+    target: PushTarget
+    config_id: str = ""
+
+
+class PutPushConfig:
+    """Rules:
+    - Requires `runner` for tasks of the caller, `operator` for others.
+    - The address is checked as that of a webhook is.
+    - The same config again changes nothing; another one with its id replaces it.
+    - Audited as `push_config.created`, with the receiver only.
+
+    Raises: ServiceError run_not_found, forbidden, webhook_invalid, body_invalid, push_configs_limit.
+    """
+
+    def __init__(
+        self, *, runs: RunReader, configs: PushConfigStore, webhooks: WebhookCheck, clock: Clock, ids: IdSource
+    ) -> None:
+        self._runs = runs
+        self._configs = configs
+        self._webhooks = webhooks
+        self._clock = clock
+        self._ids = ids
+
+    async def require_usable(self, principal: Principal, target: PushTarget) -> None:
+        """Raises as `execute` does for a target, before there is a task."""
+        if found := target.violations():
+            raise invalid("body_invalid", "The push notification config cannot be used.", *found)
+        await self._webhooks.require_usable(principal.organization_id, target.webhook, path="pushNotificationConfig")
+
+    async def execute(self, command: PutPushConfigCommand) -> PushConfig:
+        principal, run_id = command.principal, command.run_id
+        principal.require(Role.RUNNER)
+        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        require_own_or_operator(principal, run)
+        target = command.target
+        await self.require_usable(principal, target)
+        said = canonical_digest([target.url, target.token, target.scheme, target.credentials])
+        config = PushConfig(
+            id=command.config_id or derived_id("push", run_id, said),
+            organization_id=principal.organization_id,
+            run_id=run_id,
+            target=target,
+            created_at=self._clock.now(),
+        )
+        audit = audit_entry(
+            principal,
+            AuditAction.PUSH_CONFIG_CREATED,
+            config.id,
+            ids=self._ids,
+            at=config.created_at,
+            details={"run_id": run_id, "receiver": target.webhook.receiver},
+        )
+        await self._configs.put(config, audit)
+        return config
