@@ -15,7 +15,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "port": "Where it listens; 0 takes a free one.",
         "public_url": f"The address people and clients know it by: what tokens, [authorization servers]({_GUIDES}/secrets-and-auth.md), the console's cookie and the [gateway]({_GUIDES}/gateway.md) go by. Where it listens unless set.",
         "secret_key": f"Encrypts stored secrets. Kept in HOME unless set; must be set with PostgreSQL. Several are for [rotation]({_GUIDES}/secrets-and-auth.md#change-the-key).",
-        "worker_concurrency": "How many runs a process executes at a time.",
+        "worker_concurrency": "How many runs a process executes at a time; a quarter more for organizations without one there.",
         "key_rate_limit": f"How often each [API key]({_GUIDES}/organizations.md) may be used.",
         "max_connections": "How many connections of clients are open at a time; the next ones are answered 503. At most three quarters of the files that the process may open.",
         "max_connections_per_address": f"How many of them one address, or IPv6 network (/64), has ([what bounds a request]({_GUIDES}/deploy.md#requests-and-connections)).",

@@ -151,6 +151,24 @@ async def test_a_flood_of_one_organization_does_not_hold_up_another(fair: FairQu
 
 
 @pytest.mark.requirement("K1")
+async def test_a_full_worker_has_a_spare_place_for_each_organization_without_runs_there(fair: FairQueue) -> None:
+    for organization_id in (ORG, OTHER_ORG, THIRD_ORG):
+        await fair.organization(organization_id)
+    await fair.submit(20, ORG)
+    handler = Handler(held=True)
+    consuming = consume(fair.queue, handler, concurrency=8)
+    await handler.until_begun(8)
+    await fair.submit(2, OTHER_ORG)
+    await fair.submit(2, THIRD_ORG)
+    await handler.until_begun(10)
+    assert [fair.owners[run_id] for run_id in handler.begun] == [ORG] * 8 + [OTHER_ORG, THIRD_ORG]
+    handler.go_on.set()
+    await handler.until_finished(24)
+    await stop(consuming)
+    assert handler.most_at_once == 10
+
+
+@pytest.mark.requirement("K1")
 async def test_weights_of_organizations_are_their_shares(fair: FairQueue) -> None:
     await fair.organization(ORG, weight=3)
     await fair.organization(OTHER_ORG)
@@ -260,6 +278,24 @@ async def test_a_job_that_is_being_withdrawn_is_neither_taken_nor_waited_for(pos
         assert decide(url, "SELECT run_id FROM take_runs(NULL, '{}', 4)", wait=False) == [("run_2",)]
     [(finish,)] = decide(url, "SELECT finish FROM dragoman_share WHERE name = '//'")
     assert finish == 2 * RUN_COST
+
+
+@pytest.mark.requirement("K1")
+async def test_a_spare_place_costs_two_turns_at_most_and_is_for_one_run(postgres: tuple[str, Database]) -> None:
+    url, _ = postgres
+    jobs = """INSERT INTO procrastinate_jobs (queue_name, task_name, args) SELECT 'runs', 'execute_run', jsonb_build_object(
+        'run_id', 'run_' || number, 'organization_id', CASE WHEN number <= 20 THEN 'flood' ELSE 'other' END
+    ) FROM generate_series(1, 40) AS number RETURNING id"""
+    decide(url, jobs)
+    [(worker,)] = decide(url, "INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id")
+    assert len(decide(url, f"SELECT run_id FROM take_runs({worker}, '{{}}', 1)")) == 1
+    ended: object = "NULL"
+    for number in range(21, 25):
+        [(ended, run_id)] = decide(url, f"SELECT * FROM take_runs({worker}, ARRAY[{ended}]::bigint[], 0, 1)")
+        assert run_id == f"run_{number}"
+    assert decide(url, f"SELECT * FROM take_runs({worker}, '{{}}', 0, 1)") == []
+    tags = decide(url, "SELECT name, finish FROM dragoman_share WHERE name IN ('flood', 'other') ORDER BY name")
+    assert tags == [("flood", RUN_COST), ("other", 2 * RUN_COST)]
 
 
 @pytest.mark.requirement("K1")

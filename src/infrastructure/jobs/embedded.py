@@ -12,7 +12,7 @@ from itertools import islice
 from domain.errors import ServiceError
 from domain.ids import RunId
 from domain.runs.lane import Flow
-from infrastructure.jobs.fair_order import FairOrder
+from infrastructure.jobs.fair_order import FairOrder, spare_places
 
 logger = logging.getLogger(__name__)
 
@@ -97,8 +97,8 @@ class InProcessRunQueue:
             self._changed.set()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
-        """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the
-        handlers too.
+        """Handle runs, at most `concurrency` at a time and others in spare places, until drained. Cancellation
+        cancels the handlers too.
 
         An exception of a handler is logged and affects no other run. Raises RuntimeError if a
         consumer exists.
@@ -145,8 +145,8 @@ class InProcessRunQueue:
 
     def _next(self, concurrency: int) -> Iterator[RunId]:
         """Runs for the free places; none once the queue drains."""
-        while not self._draining and len(self._in_hand) < concurrency:
-            run_id = self._order.take()
+        while not self._draining and len(self._in_hand) < concurrency + spare_places(concurrency):
+            run_id = self._order.take(spare=len(self._in_hand) >= concurrency)
             if run_id is None:
                 return
             yield run_id

@@ -9,8 +9,14 @@ from itertools import pairwise
 from domain.ids import RunId
 from domain.runs.lane import RUN_COST, Flow
 
+_PLACES_FOR_ONE_SPARE = 4
 _IDLE_SHARES = 64
 """Shares without waiting runs are looked through once there are more than these."""
+
+
+def spare_places(concurrency: int) -> int:
+    """Places of a worker beside `concurrency`, for runs of organizations without a run there (ADR 0101)."""
+    return concurrency // _PLACES_FOR_ONE_SPARE
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -58,6 +64,11 @@ class _Share:
         self.virtual = self.start_tag(share)
         share.finish = self.virtual + RUN_COST // share.weight
 
+    def charge_spare(self, share: "_Share") -> None:
+        """One run of the share starts before its turn: others keep theirs, and the share waits two turns at most for it."""
+        cost = RUN_COST // share.weight
+        share.finish = max(share.finish, min(self.start_tag(share), self.virtual + cost) + cost)
+
     def forget_idle(self) -> None:
         """Drop shares that could start at the present virtual time, which is how an unknown share begins."""
         if not self.waiting:
@@ -77,6 +88,7 @@ class FairOrder:
     - The key of a share is the organization. More agents, threads or keys give an organization no larger share.
     - A run of an organization or agent that has as many taken runs as may be in progress waits. Runs of others pass it, and
       waiting gains it nothing.
+    - A spare place goes to the organization without a taken run that is next. It is charged for the run, and no other loses its turn.
     """
 
     def __init__(self) -> None:
@@ -114,16 +126,22 @@ class FairOrder:
             share.waiting += 1
         agent.runs[run_id] = None
 
-    def take(self) -> RunId | None:
-        """The run that starts next; None if none waits that may."""
-        if not self._waiting or not self._is_ready(self._all):
+    def take(self, *, spare: bool = False) -> RunId | None:
+        """The run that starts next, in a `spare` place or another; None if none waits that may."""
+        ready: Iterator[_Share] = filter(self._is_ready, self._all.in_order())
+        if spare:
+            present = {self._all.shares.get(flow.organization_id) for flow in self._taken.values()}
+            ready = filter(lambda share: share not in present, ready)
+        organization = next(ready, None)
+        if organization is None:
             return None
-        agent = self._all
+        agent = organization
         while agent.flow is None:
             agent = next(filter(self._is_ready, agent.in_order()))
         run_id = next(iter(agent.runs))
-        for above, share in pairwise(self._waiting[run_id]):
-            above.charge(share)
+        (self._all.charge_spare if spare else self._all.charge)(organization)
+        for above, below in pairwise(self._waiting[run_id][1:]):
+            above.charge(below)
         self._taken[run_id] = agent.flow
         self.occupy(agent.flow)
         self.discard(run_id)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 
 from domain.errors import ServiceError
 from domain.ids import RunId
+from infrastructure.jobs.fair_order import spare_places
 from infrastructure.jobs.queue_session import LOST, Job, QueueSession, queue_session
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.queue_functions import SUBMIT
@@ -95,8 +96,8 @@ class ProcrastinateRunQueue:
         return nullcontext()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
-        """Handle runs, at most `concurrency` at a time, until drained. Cancellation cancels the
-        handlers too.
+        """Handle runs, at most `concurrency` at a time and others in spare places, until drained. Cancellation
+        cancels the handlers too.
 
         An exception of a handler is logged and affects no other run. While the database is
         unavailable, runs being handled continue. Raises RuntimeError if a consumer exists.
@@ -159,9 +160,10 @@ class ProcrastinateRunQueue:
         """Fetch as many jobs as there are free slots. Then wait for a run to end, a notification,
         or the next interval."""
         self._signalled.clear()
-        places = concurrency - len(self._in_hand)
+        places = max(concurrency - len(self._in_hand), 0)
+        spare = min(spare_places(concurrency), concurrency + spare_places(concurrency) - len(self._in_hand))
         ended = tuple(self._ended)
-        taken = await self._take(session, places, ended) if places or ended else []
+        taken = await self._take(session, places, spare, ended) if places or spare or ended else []
         # Only now: ids that are lost on the way are reported again over the next connection.
         del self._ended[: len(ended)]
         if self._draining.is_set():
@@ -173,10 +175,10 @@ class ProcrastinateRunQueue:
             async with asyncio.timeout(self._look_every_s):
                 await self._signalled.wait()
 
-    async def _take(self, session: QueueSession, places: int, ended: tuple[int, ...]) -> list[Job]:
+    async def _take(self, session: QueueSession, places: int, spare: int, ended: tuple[int, ...]) -> list[Job]:
         """Take jobs from the session. If the listening connection is lost meanwhile, the taken jobs
         are given back, because the queue would treat them as being handled."""
-        taking = asyncio.create_task(session.take(places, ended=ended))
+        taking = asyncio.create_task(session.take(places, spare=spare, ended=ended))
         try:
             return await asyncio.shield(taking)
         except asyncio.CancelledError:

@@ -41,7 +41,7 @@ _setting_out = sql.SQL("SELECT set_config('search_path', {schema}, false), set_c
 _listen = sql.SQL("; ").join(
     sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in get_channel_for_queues([QUEUE])
 )
-_take = sql.SQL("SELECT job_id, run_id FROM take_runs(%s, %s, %s)").as_bytes()
+_take = sql.SQL("SELECT job_id, run_id FROM take_runs(%s, %s, %s, %s)").as_bytes()
 _tidy_shares = sql.SQL("SELECT tidy_shares()").as_bytes()
 
 
@@ -79,10 +79,10 @@ class QueueSession:
         self._jobs = jobs
         self._worker_id = worker_id
 
-    async def take(self, places: int, *, ended: Sequence[int] = ()) -> list[Job]:
-        """Remove ended jobs and take at most `places` others, in the fair order, in one round trip.
-        Fewer than `places` means that no more exist. Raises one of LOST."""
-        found = await self._connection.execute(_take, (self._worker_id, list(ended), places))
+    async def take(self, places: int, *, spare: int = 0, ended: Sequence[int] = ()) -> list[Job]:
+        """Remove ended jobs and take at most `places` others, in the fair order, and `spare` ones of organizations without
+        a job here, in one round trip. Raises one of LOST."""
+        found = await self._connection.execute(_take, (self._worker_id, list(ended), places, spare))
         return [Job(job_id, RunId(run_id)) for job_id, run_id in await found.fetchall()]
 
     async def leave(self, *, ended: Sequence[int]) -> None:

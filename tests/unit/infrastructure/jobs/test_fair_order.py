@@ -95,6 +95,41 @@ def test_an_organization_that_always_has_one_run_waiting_is_not_always_next() ->
 
 
 @pytest.mark.requirement("K1")
+def test_a_spare_place_is_for_the_next_organization_without_a_taken_run() -> None:
+    order = FairOrder()
+    add(order, Flow(organization_id="flood"), 100)
+    taken(order, 4)
+    [first, second] = [add(order, Flow(organization_id=name), 2)[0] for name in ("b", "c")]
+    assert [order.take(spare=True) for _ in range(3)] == [first, second, None]
+    order.left(first)
+    assert order.take(spare=True) is not None
+    assert order.take(spare=True) is None
+
+
+@pytest.mark.requirement("K1")
+def test_a_run_in_a_spare_place_is_charged_and_takes_no_turn_of_others() -> None:
+    order = FairOrder()
+    flood = set(add(order, Flow(organization_id="flood"), 100))
+    taken(order, 4)
+    add(order, Flow(organization_id="other"), 100)
+    assert order.take(spare=True) not in flood
+    assert len(flood & set(taken(order, 21))) == 11
+
+
+@pytest.mark.requirement("K1")
+def test_spare_places_cost_two_turns_at_most() -> None:
+    order = FairOrder()
+    flood = set(add(order, Flow(organization_id="flood"), 100))
+    taken(order, 4)
+    add(order, Flow(organization_id="other"), 100)
+    for _ in range(20):
+        run_id = order.take(spare=True)
+        assert run_id is not None
+        order.left(run_id)
+    assert [run_id in flood for run_id in taken(order, 4)] == [True, True, False, True]
+
+
+@pytest.mark.requirement("K1")
 def test_runs_of_one_agent_and_lane_start_in_order_of_arrival() -> None:
     order = FairOrder()
     added = add(order, Flow(organization_id="a"), 20)

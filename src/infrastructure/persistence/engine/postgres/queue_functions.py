@@ -99,8 +99,24 @@ END
 $$;
 REVOKE ALL ON FUNCTION waiting_runs(integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION waiting_runs(integer) TO {SYSTEM_ROLE};
+CREATE OR REPLACE FUNCTION waiting_organizations() RETURNS SETOF text LANGUAGE plpgsql STABLE
+SET search_path = {SCHEMA}, pg_temp {_BY_ORDER} AS $$
+BEGIN
+    RETURN QUERY WITH RECURSIVE owner AS (
+        (SELECT {_ORGANIZATION} AS id FROM procrastinate_jobs AS job WHERE job.status = 'todo' ORDER BY {_LINE} LIMIT 1)
+        UNION ALL
+        SELECT next.id FROM owner CROSS JOIN LATERAL (
+            SELECT {_ORGANIZATION} FROM procrastinate_jobs AS job
+            WHERE job.status = 'todo' AND {_ORGANIZATION} > owner.id ORDER BY {_LINE} LIMIT 1
+        ) AS next (id)
+    )
+    SELECT owner.id FROM owner;
+END
+$$;
+REVOKE ALL ON FUNCTION waiting_organizations() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION waiting_organizations() TO {SYSTEM_ROLE};
 """  # noqa: S608  # names of ours alone
-"""What waits: of a run, and the first jobs of each line, by one index probe for each line and one for its jobs.
+"""What waits: of a run, the first jobs of each line, by one index probe for each line and one for its jobs, and whose they are.
 
 Only one index has the order that each asks for, because they ask for ranges and not for what is equal. Other indexes look as
 cheap where the table was empty when it was analyzed, and are refused by refusing sorts.
@@ -186,27 +202,40 @@ below a share without waiting runs."""
 
 def _take(tables: str) -> str:
     """All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for
-    are marked as its own, in the fair order.
+    are marked as its own, in the fair order; then `spare` others, one for each organization without a job here (ADR 0101).
 
     Of each line only the first jobs are read, however many wait. A line whose organization or agent has as many runs in
     progress as may be is passed over.
     """
     return f"""
-CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer)
+DROP FUNCTION IF EXISTS take_runs(bigint, bigint[], integer);
+CREATE OR REPLACE FUNCTION take_runs(worker bigint, ended bigint[], places integer, spare integer DEFAULT 0)
 RETURNS TABLE (job_id bigint, run_id text) LANGUAGE plpgsql
 SET search_path = {SCHEMA}, {tables}, pg_temp {_BY_INDEX} AS $$
+DECLARE
+    of_line integer := greatest(places, 1);
+    present text[];
 BEGIN
     DELETE FROM procrastinate_jobs AS job WHERE job.id = ANY (ended);
-    IF places < 1 OR NOT EXISTS (SELECT FROM procrastinate_jobs AS job WHERE job.status = 'todo') THEN
+    IF spare > 0 THEN
+        present := ARRAY(
+            SELECT DISTINCT {_ORGANIZATION} FROM procrastinate_jobs AS job WHERE job.worker_id = worker AND job.status = 'doing'
+        );
+    END IF;
+    IF places > 0 AND NOT EXISTS (SELECT FROM procrastinate_jobs AS job WHERE job.status = 'todo') THEN
+        RETURN;
+    ELSIF places < 1 AND (spare < 1 OR NOT EXISTS (
+        SELECT FROM waiting_organizations() AS owner (id) WHERE owner.id <> ALL (present)
+    )) THEN
         RETURN;
     END IF;
     {_LOCKED};
-    RETURN QUERY WITH waiting AS MATERIALIZED (SELECT * FROM waiting_runs(places)),
+    RETURN QUERY WITH waiting AS MATERIALIZED (SELECT * FROM waiting_runs(of_line)),
     line AS MATERIALIZED (SELECT waiting.* FROM waiting WHERE waiting.place = 1),
     occupied AS ({_OCCUPIED}),
     owner AS MATERIALIZED (
         SELECT owner.organization_id, {RUN_COST} / coalesce((stored.settings->>'queue_weight')::bigint, 1) AS cost,
-            CASE WHEN stored.settings->>'max_running' IS NULL THEN places
+            CASE WHEN stored.settings->>'max_running' IS NULL THEN of_line
             ELSE (stored.settings->>'max_running')::bigint
                 - (SELECT count(*) FROM occupied WHERE occupied.organization_id = owner.organization_id) END AS free
         FROM (SELECT DISTINCT line.organization_id FROM line) AS owner
@@ -220,10 +249,10 @@ BEGIN
     ),
     ready AS (
         SELECT line.organization_id, line.lane, line.agent_id, owner.cost, owner.free AS owner_free,
-            coalesce(bounded_agent.free, places) AS agent_free
+            coalesce(bounded_agent.free, of_line) AS agent_free
         FROM line JOIN owner ON owner.organization_id = line.organization_id
         LEFT JOIN bounded_agent ON bounded_agent.id = line.agent_id
-        WHERE line.agent_id = '' OR (owner.free > 0 AND coalesce(bounded_agent.free, places) > 0)
+        WHERE line.agent_id = '' OR (owner.free > 0 AND coalesce(bounded_agent.free, of_line) > 0)
     ),
     by_agent AS (
         SELECT line.*, first.id, greatest(agent.finish, lane.virtual, 0) + (first.place - 1) * {RUN_COST} AS agent_tag
@@ -254,11 +283,18 @@ BEGIN
         LEFT JOIN dragoman_share AS everything ON everything.name = '*'
         WHERE agent_id = '' OR agent_turn <= agent_free
     ),
+    in_turn AS (
+        SELECT *, row_number() OVER (ORDER BY tag, id) AS turn, row_number() OVER (PARTITION BY organization_id ORDER BY tag, id) AS of_owner
+        FROM by_organization WHERE agent_id = '' OR owner_turn <= owner_free
+    ),
+    next AS (
+        SELECT *, tag AS paid FROM in_turn WHERE turn <= places
+        UNION ALL
+        (SELECT *, least(tag, coalesce((SELECT virtual FROM dragoman_share WHERE name = '*'), 0) + cost) FROM in_turn
+         WHERE turn > places AND of_owner = 1 AND organization_id <> ALL (present) ORDER BY turn LIMIT spare)
+    ),
     chosen AS (
-        SELECT next.* FROM (
-            SELECT * FROM by_organization WHERE agent_id = '' OR owner_turn <= owner_free ORDER BY tag, id LIMIT places
-        ) AS next
-        CROSS JOIN LATERAL (
+        SELECT next.* FROM next CROSS JOIN LATERAL (
             SELECT FROM procrastinate_jobs AS job WHERE job.id = next.id AND job.status::text = 'todo' FOR UPDATE SKIP LOCKED
         ) AS not_withdrawn
     ),
@@ -269,9 +305,9 @@ BEGIN
     ),
     charged AS (
         INSERT INTO dragoman_share AS share (name, finish, virtual)
-        SELECT '*', 0, max(tag) FROM chosen HAVING count(*) > 0
+        SELECT '*', 0, max(tag) FROM chosen WHERE turn <= places HAVING count(*) > 0
         UNION ALL
-        SELECT organization_id, max(tag + cost), max(lane_tag) FROM chosen
+        SELECT organization_id, max(paid + cost), max(lane_tag) FROM chosen
         GROUP BY organization_id
         UNION ALL
         SELECT concat_ws('/', organization_id, lane), max(lane_tag + lane_cost), max(agent_tag) FROM chosen
@@ -285,8 +321,8 @@ BEGIN
     SELECT taken.id, taken.run_id FROM taken JOIN chosen ON chosen.id = taken.id ORDER BY chosen.tag, chosen.id;
 END
 $$;
-REVOKE ALL ON FUNCTION take_runs(bigint, bigint[], integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION take_runs(bigint, bigint[], integer) TO {SYSTEM_ROLE};
+REVOKE ALL ON FUNCTION take_runs(bigint, bigint[], integer, integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION take_runs(bigint, bigint[], integer, integer) TO {SYSTEM_ROLE};
 """  # noqa: S608  # names of ours alone
 
 

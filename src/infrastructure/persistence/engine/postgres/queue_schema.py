@@ -7,9 +7,9 @@ SCHEMA = "dragoman_queue"
 """Procrastinate's names are not qualified: a connection that uses them has this schema on its search path."""
 LIBRARY_SCHEMA = "03.04.00_50"
 """The newest of the installed library's migrations, as their files begin: what its schema is as a whole."""
-VERSION = f"{LIBRARY_SCHEMA}/6"
+VERSION = f"{LIBRARY_SCHEMA}/7"
 """What an up-to-date database says; after the slash counts what we add."""
-WORKS_WITH: tuple[str, ...] = (f"{LIBRARY_SCHEMA}/5",)
+WORKS_WITH: tuple[str, ...] = (f"{LIBRARY_SCHEMA}/5", f"{LIBRARY_SCHEMA}/6")
 """Earlier versions whose code works with the queue of VERSION. See ADR 0085."""
 QUEUE = "runs"
 TASK = "execute_run"
