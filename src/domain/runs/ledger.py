@@ -53,7 +53,7 @@ class ToolCallState(StrEnum):
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: `with_changes` copies its fields at once
 class ToolCall:
     """A ledger entry.
 

@@ -92,7 +92,7 @@ class RunError:
     provider_error: ProviderError | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: `with_changes` copies its fields at once
 class Run:
     """The state of a run, without its messages and events.
 

@@ -13,7 +13,7 @@ from domain.threads.message import Message
 from domain.threads.thread import Quarantine
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # no slots: `with_changes` copies its fields at once
 class Step:
     """One atomic step of a run: all of it is stored, or nothing.
 
