@@ -32,6 +32,7 @@ from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
 from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
 from infrastructure.persistence.identity.group_store import SqlGroupStore
+from infrastructure.persistence.identity.organization_group_store import SqlOrganizationGroupStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
@@ -91,6 +92,7 @@ def sql_stores(database: Database) -> Stores:
         user_access=users,
         provisioned=SqlProvisioningStore(database=database),
         groups=SqlGroupStore(database=database),
+        organization_groups=SqlOrganizationGroupStore(database=database),
         organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
         audit_seals=SqlAuditSeals(database=database),

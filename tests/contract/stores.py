@@ -21,11 +21,14 @@ from application.gateway.ports import (
     GatewaySessionStore,
     LostCalls,
 )
+from application.groups.ports import OrganizationGroupStore
 from application.identity.ports import (
+    ClaimedGroups,
     GroupNames,
     IdentityProviderDirectory,
     IdentityProviderStore,
     IdentityStore,
+    Memberships,
     OrganizationStore,
     UserAccess,
     UserStore,
@@ -66,6 +69,7 @@ from tests.doubles.leases import InMemoryRunLeases
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.model_providers import InMemoryModelProviderStore
 from tests.doubles.oauth import InMemoryOAuthStore
+from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
 from tests.doubles.provisioning import InMemoryProvisioningStore
@@ -94,6 +98,10 @@ class Provisioned(ScimTokens, ProvisionedUserStore, ProvisionedAccess, Protocol)
     """People whom directories manage, and the directories' tokens."""
 
 
+class OrganizationGroups(OrganizationGroupStore, ClaimedGroups, Memberships, Protocol):
+    """Groups that organizations manage."""
+
+
 class Groups(GroupStore, GroupNames, Protocol):
     """Groups of directories."""
 
@@ -116,6 +124,7 @@ class Stores:
     user_access: UserAccess
     provisioned: Provisioned
     groups: Groups
+    organization_groups: OrganizationGroups
     organizations: OrganizationStore
     audit: AuditLog
     audit_seals: AuditSeals
@@ -180,6 +189,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         user_access=users,
         provisioned=InMemoryProvisioningStore(state),
         groups=InMemoryGroupStore(state),
+        organization_groups=InMemoryOrganizationGroupStore(state),
         organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
         audit_seals=InMemoryAuditChain(state),

@@ -22,6 +22,7 @@ from domain.gateway.client_grant import ClientGrant
 from domain.identity.api_key import ApiKey
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
+from domain.identity.organization_group import OrganizationGroup
 from domain.identity.provisioning import Group, ProvisionedUser
 from domain.identity.user import User
 from domain.ids import (
@@ -114,6 +115,7 @@ class InMemoryState:
         self.scim_tokens: dict[IdentityProviderId, str] = {}
         self.provisioned: dict[UserId, ProvisionedUser] = {}
         self.groups: dict[GroupId, Group] = {}
+        self.organization_groups: dict[GroupId, OrganizationGroup] = {}
         self.threads: dict[ThreadId, StoredThread] = {}
         self.agents: dict[AgentId, list[Agent]] = {}
         self.deleted_agents: set[AgentId] = set()

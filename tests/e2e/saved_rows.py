@@ -35,6 +35,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0068": ("0031", "adds how far audit entries were sent, and none were"),
     "0067": ("0031", "adds to the revision of the schema what no schema from before has"),
     "0075": ("0031", "adds people and groups of directories, of which there were none"),
+    "0077": ("0031", "adds groups of organizations, of which there were none, and columns that are empty"),
     "0074": ("0031", "adds to identity providers what none from before has"),
     "0069": ("0031", "divides tables, whose rows stay"),
     "0072": ("0031", "adds what people granted to clients of the gateway, and none did"),

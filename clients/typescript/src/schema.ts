@@ -310,7 +310,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -1431,6 +1431,66 @@ export interface components {
             revoked_at: string | null;
         };
         /**
+         * GroupBody
+         * @description A group that the organization manages.
+         * @example {
+         *       "name": "Support leads",
+         *       "members": [
+         *         "usr_0001"
+         *       ],
+         *       "claims": [
+         *         {
+         *           "identity_provider": "company",
+         *           "claim": "groups",
+         *           "value": "support-leads"
+         *         }
+         *       ]
+         *     }
+         */
+        GroupBody: {
+            /** @description Name of the group. Policies name groups by it. */
+            name: string;
+            /**
+             * @description Ids of the users whom the directory or an admin made members.
+             * @default []
+             */
+            members?: string[];
+            /**
+             * @description Claims that make people members.
+             * @default []
+             */
+            claims?: components["schemas"]["GroupClaimBody"][];
+        };
+        /**
+         * GroupClaimBody
+         * @description People with this value in a claim are members.
+         * @example {
+         *       "identity_provider": "company",
+         *       "claim": "groups",
+         *       "value": "support"
+         *     }
+         */
+        GroupClaimBody: {
+            /** @description Id or name of the identity provider with which they sign in. */
+            identity_provider: string;
+            /** @description Name of the claim, or a path with dots to a claim inside others. */
+            claim: string;
+            /** @description Value of the claim, or one of its items; `*` matches every value. */
+            value: string;
+        };
+        /**
+         * GroupClaimView
+         * @description Makes people with this value in a claim members when they sign in.
+         */
+        GroupClaimView: {
+            /** @description The identity provider with which they sign in. */
+            identity_provider: string;
+            /** @description Name of the claim, or a path with dots to a claim inside others. */
+            claim: string;
+            /** @description Value of the claim, or one of its items; `*` matches every value. */
+            value: string;
+        };
+        /**
          * GroupList
          * @description All groups of the organization.
          */
@@ -1440,17 +1500,23 @@ export interface components {
         };
         /**
          * GroupView
-         * @description A group of users, which a company's directory manages by SCIM.
+         * @description A group of users.
          */
         GroupView: {
             /** @description Id of the group. */
             id: string;
-            /** @description Name of the group; rules find it in the claim `scim_groups`. */
+            /** @description Name of the group. Policies name groups by it. */
             name: string;
-            /** @description The identity provider of the directory. */
-            identity_provider_id: string;
-            /** @description Ids of the users in the group. */
+            /** @description The identity provider whose directory manages the group; rules find its name in the claim `scim_groups`. Null: the organization manages it. */
+            identity_provider_id: string | null;
+            /** @description Ids of the users whom the directory or an admin made members. */
             members: string[];
+            /** @description Ids of the users who are members by a claim of their last sign-in. */
+            members_by_claim: string[];
+            /** @description Claims that make people members. */
+            claims: components["schemas"]["GroupClaimView"][];
+            /** @description Counts the changes, from 1. `If-Match` takes it. */
+            version: number;
             /**
              * Format: date-time
              * @description Time of the creation.
@@ -5030,6 +5096,37 @@ export interface components {
             max_queued?: number | null;
             /** @description Most of its runs that may be in progress; null: any number. */
             max_running?: number | null;
+        };
+        /**
+         * UpdateGroupBody
+         * @description Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with other claims, members
+         *     by claim are members again when they next sign in.
+         * @example {
+         *       "add_members": [
+         *         "usr_0002"
+         *       ],
+         *       "remove_members": [
+         *         "usr_0001"
+         *       ]
+         *     }
+         */
+        UpdateGroupBody: {
+            /** @description Name of the group. Policies name groups by it. */
+            name?: string | null;
+            /** @description Ids of the users whom the directory or an admin made members. */
+            members?: string[] | null;
+            /** @description Claims that make people members. */
+            claims?: components["schemas"]["GroupClaimBody"][] | null;
+            /**
+             * @description Ids of users who become members.
+             * @default []
+             */
+            add_members?: string[];
+            /**
+             * @description Ids of users who are no longer members by hand.
+             * @default []
+             */
+            remove_members?: string[];
         };
         /**
          * UpdateIdentityProviderBody

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from application.identity.ports import Claims, GroupNames, UserAccess
+from application.identity.ports import ClaimedGroups, Claims, GroupNames, UserAccess
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
@@ -39,20 +39,32 @@ class AdmitPerson:
     - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the role before if it
       has changed. A request with a token stores no change: an old token gives no session its
       former role back.
+    - At a sign-in, claims make the person a member of groups of the organization (`GroupClaim`), and end what they no
+      longer say. The entry names the groups.
 
     Raises: ServiceError sign_in_refused (UNAUTHENTICATED).
     """
 
-    def __init__(self, *, user_access: UserAccess, group_names: GroupNames, clock: Clock, ids: IdSource) -> None:
+    def __init__(
+        self,
+        *,
+        user_access: UserAccess,
+        group_names: GroupNames,
+        claimed_groups: ClaimedGroups,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
         self._users = user_access
         self._groups = group_names
+        self._claimed = claimed_groups
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: AdmitPersonCommand) -> User:
         provider, profile = command.provider, _profile(command.provider, command.claims)
         groups = await self._groups.names_of(provider.id, profile.subject)
-        admission = provider.admission({**command.claims, GROUPS_CLAIM: [*groups]})
+        claims: Claims = {**command.claims, GROUPS_CLAIM: [*groups]}
+        admission = provider.admission(claims)
         if admission is None:
             raise refused("No rule of the identity provider admits you.")
         if admission.organization_id != provider.organization_id:
@@ -67,8 +79,17 @@ class AdmitPerson:
         if command.signs_in:
             seen = replace(seen, last_sign_in_at=now)
             was: dict[str, JsonValue] = {} if seen.role is found.role else {"previous_role": found.role.value}
+            was |= await self._claim(seen, provider, claims)
             await self._users.saw(seen, self._entry(seen, AuditAction.USER_SIGNED_IN, now, **was))
         return seen
+
+    async def _claim(self, user: User, provider: IdentityProvider, claims: Claims) -> dict[str, JsonValue]:
+        """Details of the entry: the groups in which the person is by their claims."""
+        known = await self._claimed.with_claims(user.organization_id)
+        groups = [group for group in known if group.claimed_by(provider.id, claims)]
+        if known:
+            await self._claimed.set_claimed(user, [group.id for group in groups])
+        return {"groups": [group.name for group in groups]} if groups else {}
 
     def _new(self, provider: IdentityProvider, profile: Profile, admission: Admission, now: datetime) -> User:
         return User(

@@ -1,6 +1,6 @@
 """Ports of the identity slice."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -10,8 +10,9 @@ from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
+from domain.identity.organization_group import OrganizationGroup
 from domain.identity.user import User
-from domain.ids import ApiKeyId, IdentityProviderId, OrganizationId, UserId
+from domain.ids import ApiKeyId, GroupId, IdentityProviderId, OrganizationId, UserId
 from domain.json_value import JsonValue
 
 
@@ -115,6 +116,26 @@ class GroupNames(Protocol):
 
     async def names_of(self, provider_id: IdentityProviderId, subject: str) -> tuple[str, ...]:
         """Names of the person's groups, if the directory manages the person."""
+
+
+class ClaimedGroups(Protocol):
+    """Groups of organizations whose members come by claims."""
+
+    async def with_claims(self, organization_id: OrganizationId) -> tuple[OrganizationGroup, ...]:
+        """Those that have claims, without members."""
+
+    async def set_claimed(self, user: User, groups: Collection[GroupId]) -> None:
+        """The user is a member by claim of these groups, and of no other one."""
+
+
+class Memberships(Protocol):
+    """Groups of people: those of directories, and those that organizations manage."""
+
+    async def groups_of(self, organization_id: OrganizationId, user_id: UserId) -> frozenset[str]:
+        """Names of the groups that the user is in now."""
+
+    async def leave_all(self, organization_id: OrganizationId, user_id: UserId) -> None:
+        """Take the user out of all groups that the organization manages."""
 
 
 class IdentityProviderStore(Protocol):

@@ -2,10 +2,8 @@
 
 from application.provisioning.ports import GroupStore, ProvisionedUserStore
 from domain.errors import existing
-from domain.identity.api_key import Principal
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.provisioning import Group, ProvisionedUser
-from domain.identity.role import Role
 from domain.ids import GroupId, UserId
 
 
@@ -41,15 +39,3 @@ class FindGroups:
     async def all(self, provider: IdentityProvider) -> tuple[Group, ...]:
         found = await self._groups.groups(provider.organization_id)
         return tuple(group for group in found if group.provider_id == provider.id)
-
-
-class ListGroups:
-    """Admins see all groups of their organization, by name, with their members."""
-
-    def __init__(self, *, groups: GroupStore) -> None:
-        self._groups = groups
-
-    async def execute(self, principal: Principal) -> tuple[Group, ...]:
-        """Raises FORBIDDEN."""
-        principal.require(Role.ADMIN)
-        return await self._groups.groups(principal.organization_id)

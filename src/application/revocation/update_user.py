@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from application.audit.entries import audit_entry
-from application.identity.ports import UserStore
+from application.identity.ports import Memberships, UserStore
 from application.identity.token_cache import TokenCache
 from application.revocation.stop_work_of_key import StopWorkOfKey
 from application.revocation.stopped_work import StoppedWork, UpdatedUser
@@ -33,16 +33,25 @@ class UpdateUser:
     - Admins change users of their organization, but not themselves: no admin locks themselves out by mistake.
     - A deactivated or removed user is refused at once, by API, gateway, streams and console, and what the user started
       ends (`StopWorkOfKey`). If that fails, repeating the change ends the rest.
-    - The name and the e-mail address of a removed user are deleted. Runs and audit entries keep the id.
+    - The name and the e-mail address of a removed user are deleted, and the user leaves the groups of the organization.
+      Runs and audit entries keep the id.
     - Audited as `user.updated` or `user.removed`.
 
     Raises: ServiceError role_insufficient, user_not_found, user_is_caller.
     """
 
     def __init__(
-        self, *, users: UserStore, cache: TokenCache, work: StopWorkOfKey, clock: Clock, ids: IdSource
+        self,
+        *,
+        users: UserStore,
+        memberships: Memberships,
+        cache: TokenCache,
+        work: StopWorkOfKey,
+        clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._users = users
+        self._memberships = memberships
         self._cache = cache
         self._work = work
         self._clock = clock
@@ -64,6 +73,8 @@ class UpdateUser:
             self._cache.forget(ApiKeyId(command.user_id))
         if command.status in (None, UserStatus.ACTIVE):
             return UpdatedUser(user=user, stopped=NOTHING_STOPPED)
+        if command.status is UserStatus.REMOVED:
+            await self._memberships.leave_all(user.organization_id, user.id)
         return UpdatedUser(user=user, stopped=await self._work.execute(principal, user.actor))
 
     def _entry(self, principal: Principal, user: User) -> AuditEvent:

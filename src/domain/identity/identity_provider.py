@@ -42,12 +42,7 @@ class RoleRule:
     organization_id: OrganizationId | None = None
 
     def matches(self, claims: Mapping[str, JsonValue]) -> bool:
-        if self.claim == "email" and claims.get("email_verified") is not True:
-            return False
-        found = _claim(claims, self.claim)
-        values = found if isinstance(found, list) else [found]
-        texts = [_text(value) for value in values if value not in (None, "", False, {}, [])]
-        return bool(texts) if self.value == ANY_VALUE else self.value in texts
+        return claim_has(claims, self.claim, self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +94,16 @@ class IdentityProvider:
             if rule.matches(claims):
                 return Admission(organization_id=rule.organization_id or self.organization_id, role=rule.role)
         return None
+
+
+def claim_has(claims: Mapping[str, JsonValue], claim: str, value: str) -> bool:
+    """Whether the claim has the value, as `RoleRule` says."""
+    if claim == "email" and claims.get("email_verified") is not True:
+        return False
+    found = _claim(claims, claim)
+    values = found if isinstance(found, list) else [found]
+    texts = [_text(each) for each in values if each not in (None, "", False, {}, [])]
+    return bool(texts) if value == ANY_VALUE else value in texts
 
 
 def _violations(provider: IdentityProvider) -> list[Violation]:

@@ -71,7 +71,7 @@ class Identity(containers.DeclarativeContainer):
     signed_tokens: providers.Provider[TokenVerifier] = singleton(
         identity_assembly.signed_tokens, documents=identity_client
     )
-    admit_person = singleton(AdmitPerson, group_names=Storage.groups)
+    admit_person = singleton(AdmitPerson, group_names=Storage.groups, claimed_groups=Storage.organization_groups)
     authenticate = singleton(
         Authenticate,
         cache=token_cache,

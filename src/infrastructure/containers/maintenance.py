@@ -62,7 +62,9 @@ class Maintenance(containers.DeclarativeContainer):
         cancel_runs=Runs.cancel_runs,
     )
     revoke_api_key = singleton(RevokeApiKey, cache=Identity.token_cache, work=stop_work_of_key)
-    update_user = singleton(UpdateUser, cache=Identity.token_cache, work=stop_work_of_key)
+    update_user = singleton(
+        UpdateUser, memberships=Storage.organization_groups, cache=Identity.token_cache, work=stop_work_of_key
+    )
     get_usage = singleton(GetUsage, reports=Storage.usage_store)
     backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)
     metrics_page = singleton(

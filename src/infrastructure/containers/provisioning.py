@@ -1,7 +1,12 @@
-"""Providers of people and groups that directories manage by SCIM."""
+"""Providers of groups, and of people whom directories manage by SCIM."""
 
 from dependency_injector import containers, providers
 
+from application.groups.create_organization_group import CreateOrganizationGroup
+from application.groups.delete_organization_group import DeleteOrganizationGroup
+from application.groups.group_checks import GroupChecks
+from application.groups.queries import GetGroup, ListGroups
+from application.groups.update_organization_group import UpdateOrganizationGroup
 from application.provisioning.access import DirectoryAccess
 from application.provisioning.authenticate_directory import AuthenticateDirectory
 from application.provisioning.create_group import CreateGroup
@@ -9,7 +14,7 @@ from application.provisioning.create_scim_token import CreateScimToken
 from application.provisioning.delete_group import DeleteGroup
 from application.provisioning.deprovision_user import DeprovisionUser
 from application.provisioning.provision_user import ProvisionUser
-from application.provisioning.queries import FindGroups, FindProvisionedUsers, ListGroups
+from application.provisioning.queries import FindGroups, FindProvisionedUsers
 from application.provisioning.revoke_scim_token import RevokeScimToken
 from application.provisioning.update_group import UpdateGroup
 from application.provisioning.update_provisioned_user import UpdateProvisionedUser
@@ -44,3 +49,8 @@ class Provisioning(containers.DeclarativeContainer):
     delete_group = singleton(DeleteGroup)
     find_groups = singleton(FindGroups)
     list_groups = singleton(ListGroups)
+    get_group = singleton(GetGroup, list_groups=list_groups)
+    group_checks = singleton(GroupChecks)
+    create_organization_group = singleton(CreateOrganizationGroup, checks=group_checks)
+    update_organization_group = singleton(UpdateOrganizationGroup, checks=group_checks)
+    delete_organization_group = singleton(DeleteOrganizationGroup, checks=group_checks)

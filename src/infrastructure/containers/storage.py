@@ -39,6 +39,7 @@ from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.retry_deadline import RUN_RETRY_S, retrying_for
 from infrastructure.persistence.identity.group_store import SqlGroupStore
+from infrastructure.persistence.identity.organization_group_store import SqlOrganizationGroupStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
@@ -142,6 +143,9 @@ class Storage(containers.DeclarativeContainer):
         SqlIdentityProviderStore, database=database, box=Platform.secret_box
     )
     groups: providers.Provider[SqlGroupStore] = singleton(SqlGroupStore, database=database)
+    organization_groups: providers.Provider[SqlOrganizationGroupStore] = singleton(
+        SqlOrganizationGroupStore, database=database
+    )
     provisioned: providers.Provider[SqlProvisioningStore] = singleton(SqlProvisioningStore, database=database)
     users: providers.Provider[UserStore] = singleton(SqlUserStore, database=database)
     user_access: providers.Provider[UserAccess] = singleton(SqlUserStore, database=database)

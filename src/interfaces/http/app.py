@@ -17,6 +17,7 @@ from interfaces.http.auth import authentication
 from interfaces.http.bodies import MAX_JSON_BYTES, BodyDecoding
 from interfaces.http.gateway_authorization.router import gateway_authorization_router
 from interfaces.http.gateway_sessions import routes as gateway_sessions
+from interfaces.http.groups import routes as groups
 from interfaces.http.identity_providers import routes as identity_providers
 from interfaces.http.mcp_registries import routes as mcp_registries
 from interfaces.http.mcp_servers import routes as mcp_servers
@@ -71,6 +72,7 @@ _SLICES = (
     api_keys,
     identity_providers,
     users,
+    groups,
     gateway_sessions,
     schedules,
     secrets,

@@ -11,6 +11,7 @@ AgentPath = Annotated[str, PathParameter(description="The id or the name of an a
 ServerPath = Annotated[str, PathParameter(description="The id or the slug of an MCP server.")]
 GatewaySessionPath = Annotated[str, PathParameter(description="The id of a gateway session.")]
 KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
+GroupPath = Annotated[str, PathParameter(description="The id or the name of a group.")]
 UserPath = Annotated[str, PathParameter(description="The id of a user.")]
 IdentityProviderPath = Annotated[str, PathParameter(description="The id or the name of an identity provider.")]
 OrganizationPath = Annotated[str, PathParameter(description="The id of an organization.")]

@@ -37,6 +37,10 @@ OF_PEOPLE = (
     # It has none, which only those who may revoke it are told.
     Case(method="DELETE", path=f"{ONE_IDP}/scim-token", role=Role.ADMIN, status=404, foreign=True),
     Case(method="GET", path="/v1/groups", role=Role.ADMIN),
+    Case(method="POST", path="/v1/groups", role=Role.ADMIN, status=201, body={"name": "new"}),
+    Case(method="GET", path="/v1/groups/{group}", role=Role.ADMIN, foreign=True),
+    Case(method="PATCH", path="/v1/groups/{group}", role=Role.ADMIN, body={"name": "newer"}, foreign=True),
+    Case(method="DELETE", path="/v1/groups/{group}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="GET", path="/v1/whoami", role=Role.VIEWER),
     Case(method="GET", path="/v1/users", role=Role.ADMIN),
     Case(method="GET", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),

@@ -233,6 +233,7 @@ async def names(service: Service) -> dict[str, str]:
     await service.call("POST", "/v1/model-providers", json=provider)
     await service.call("POST", "/v1/identity-providers", json={**IDP_BODY, "name": "ours", "client_id": "other"})
     user = await service.stores.user_access.add(a_user(), an_audit_event(1, action=AuditAction.USER_CREATED))
+    await service.call("POST", "/v1/groups", json={"name": "leads", "members": [user.id]})
     service.worker.act = Act.ASK
     announced = {"agent": busy.json()["id"], "input": "hello", "webhook": "https://hooks.example.com/"}
     run = (await service.call("POST", "/v1/runs", json=announced)).json()
@@ -261,6 +262,7 @@ async def names(service: Service) -> dict[str, str]:
         "key_id": "key_viewer",
         "identity_provider": "ours",
         "user_id": user.id,
+        "group": "leads",
         "secret": "ONLY_HERE",
         "workflow": workflow.json()["id"],
         "workflow_run": asked["id"],

@@ -92,6 +92,8 @@ OF_NO_THREAD = {
     "oauth_authorization",
     "oauth_grant",
     "organization",
+    "organization_group",
+    "organization_group_member",
     "provisioned_user",
     "scim_token",
     "secret",

@@ -90,7 +90,7 @@ class ApproveDefinitionBody(TypedDict):
     """Digest of the definition, as the list of tools has it."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -509,17 +509,45 @@ FirstUse: TypeAlias = Literal['approve', 'review']
 """What happens to the first definitions of servers that are not trusted. The values are public."""
 
 
+class GroupClaimBody(TypedDict):
+    """People with this value in a claim are members."""
+
+    identity_provider: str
+    """Id or name of the identity provider with which they sign in."""
+    claim: str
+    """Name of the claim, or a path with dots to a claim inside others."""
+    value: str
+    """Value of the claim, or one of its items; `*` matches every value."""
+
+
+class GroupClaimView(TypedDict):
+    """Makes people with this value in a claim members when they sign in."""
+
+    identity_provider: str
+    """The identity provider with which they sign in."""
+    claim: str
+    """Name of the claim, or a path with dots to a claim inside others."""
+    value: str
+    """Value of the claim, or one of its items; `*` matches every value."""
+
+
 class GroupView(TypedDict):
-    """A group of users, which a company's directory manages by SCIM."""
+    """A group of users."""
 
     id: str
     """Id of the group."""
     name: str
-    """Name of the group; rules find it in the claim `scim_groups`."""
-    identity_provider_id: str
-    """The identity provider of the directory."""
+    """Name of the group. Policies name groups by it."""
+    identity_provider_id: str | None
+    """The identity provider whose directory manages the group; rules find its name in the claim `scim_groups`. Null: the organization manages it."""
     members: list[str]
-    """Ids of the users in the group."""
+    """Ids of the users whom the directory or an admin made members."""
+    members_by_claim: list[str]
+    """Ids of the users who are members by a claim of their last sign-in."""
+    claims: list[GroupClaimView]
+    """Claims that make people members."""
+    version: int
+    """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
     """Time of the creation."""
     updated_at: str
@@ -2161,6 +2189,24 @@ MaxRunning5: TypeAlias = None
 """Most of its runs that may be in progress; null: any number."""
 
 
+class UpdateGroupBody(TypedDict):
+    """
+    Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with other claims, members
+    by claim are members again when they next sign in.
+    """
+
+    name: NotRequired[str | None]
+    """Name of the group. Policies name groups by it."""
+    members: NotRequired[list[str] | None]
+    """Ids of the users whom the directory or an admin made members."""
+    claims: NotRequired[list[GroupClaimBody] | None]
+    """Claims that make people members."""
+    add_members: NotRequired[list[str]]
+    """Ids of users who become members."""
+    remove_members: NotRequired[list[str]]
+    """Ids of users who are no longer members by hand."""
+
+
 class UpdateIdentityProviderBody(TypedDict):
     """
     Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
@@ -2925,6 +2971,17 @@ class GatewaySessionView(TypedDict):
     """From this time on it is invalid."""
     revoked_at: str | None
     """Time of its revocation, or of the end of its run; null while it is open."""
+
+
+class GroupBody(TypedDict):
+    """A group that the organization manages."""
+
+    name: str
+    """Name of the group. Policies name groups by it."""
+    members: NotRequired[list[str]]
+    """Ids of the users whom the directory or an admin made members."""
+    claims: NotRequired[list[GroupClaimBody]]
+    """Claims that make people members."""
 
 
 class GroupList(TypedDict):

@@ -1,4 +1,4 @@
--- revision 0079
+-- revision 0077
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -24,7 +24,7 @@ CREATE TABLE api_key (
 	expires_at BIGINT,
 	last_used_at BIGINT,
 	rate_calls INTEGER,
-	rate_per_s DOUBLE,
+	rate_per_s DOUBLE, person_id TEXT,
 	CONSTRAINT pk_api_key PRIMARY KEY (id),
 	CONSTRAINT fk_api_key_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_api_key_token_hash UNIQUE (token_hash)
@@ -663,7 +663,7 @@ CREATE TABLE approval (
 	decided_by TEXT,
 	reason TEXT,
 	edited_arguments TEXT,
-	gateway_session_id TEXT, server TEXT,
+	gateway_session_id TEXT, server TEXT, approvers TEXT,
 	CONSTRAINT pk_approval PRIMARY KEY (id),
 	CONSTRAINT fk_approval_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT fk_approval_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE,
@@ -813,3 +813,25 @@ CREATE TABLE push_config (
 	CONSTRAINT pk_push_config PRIMARY KEY (run_id, id),
 	CONSTRAINT fk_push_config_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
 );
+CREATE TABLE organization_group (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	claims TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	changed_at BIGINT NOT NULL,
+	CONSTRAINT pk_organization_group PRIMARY KEY (id),
+	CONSTRAINT fk_organization_group_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT uq_organization_group_organization_id_name UNIQUE (organization_id, name)
+);
+CREATE TABLE organization_group_member (
+	group_id TEXT NOT NULL,
+	user_id TEXT NOT NULL,
+	by_claim BOOLEAN NOT NULL,
+	organization_id TEXT NOT NULL,
+	CONSTRAINT pk_organization_group_member PRIMARY KEY (group_id, user_id, by_claim),
+	CONSTRAINT fk_organization_group_member_group_id_organization_group FOREIGN KEY(group_id) REFERENCES organization_group (id) ON DELETE CASCADE,
+	CONSTRAINT fk_organization_group_member_user_id_user_account FOREIGN KEY(user_id) REFERENCES user_account (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_organization_group_member_user_id ON organization_group_member (user_id);

@@ -30,7 +30,14 @@ from infrastructure.persistence.tables.mcp import (
 )
 from infrastructure.persistence.tables.model_providers import model_provider
 from infrastructure.persistence.tables.naming import metadata
-from infrastructure.persistence.tables.provisioning import provisioned_user, scim_token, user_group, user_group_member
+from infrastructure.persistence.tables.provisioning import (
+    organization_group,
+    organization_group_member,
+    provisioned_user,
+    scim_token,
+    user_group,
+    user_group_member,
+)
 from infrastructure.persistence.tables.runs import idempotency_key, run, run_event, run_request, tool_call
 from infrastructure.persistence.tables.schedules import schedule
 from infrastructure.persistence.tables.secrets import secret
@@ -76,6 +83,8 @@ __all__ = [
     "oauth_authorization",
     "oauth_grant",
     "organization",
+    "organization_group",
+    "organization_group_member",
     "provisioned_user",
     "push_config",
     "run",

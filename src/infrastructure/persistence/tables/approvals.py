@@ -32,6 +32,7 @@ approval = Table(
     Column("reason", PlainText),
     Column("edited_arguments", JsonText),
     Column("server", JsonText),
+    Column("approvers", JsonText),
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "run_id"),
     partial_index(

@@ -31,6 +31,7 @@ api_key = Table(
     Column("last_used_at", Moment),
     Column("rate_calls", Integer),
     Column("rate_per_s", Double),
+    Column("person_id", PlainText),
     Index(None, "organization_id", "created_at", "id"),
 )
 

@@ -1,6 +1,6 @@
-"""Tables of people and groups that directories manage by SCIM."""
+"""Tables of people and groups: what directories manage by SCIM, and groups that organizations manage."""
 
-from sqlalchemy import Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
+from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -50,5 +50,29 @@ user_group_member = Table(
     Column("user_id", PlainText, ForeignKey("user_account.id", ondelete="CASCADE"), nullable=False),
     Column("organization_id", PlainText, nullable=False),
     PrimaryKeyConstraint("group_id", "user_id"),
+    Index(None, "user_id"),
+)
+
+organization_group = Table(
+    "organization_group",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("claims", JsonText, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    UniqueConstraint("organization_id", "name"),
+)
+
+organization_group_member = Table(
+    "organization_group_member",
+    metadata,
+    Column("group_id", PlainText, ForeignKey("organization_group.id", ondelete="CASCADE"), nullable=False),
+    Column("user_id", PlainText, ForeignKey("user_account.id", ondelete="CASCADE"), nullable=False),
+    Column("by_claim", Boolean, nullable=False),
+    Column("organization_id", PlainText, nullable=False),
+    PrimaryKeyConstraint("group_id", "user_id", "by_claim"),
     Index(None, "user_id"),
 )

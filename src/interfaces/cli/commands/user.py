@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from domain.json_value import JsonObject
-from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.commands.group import show_groups
 from interfaces.cli.completion import completed
 from interfaces.cli.session import JsonFlag, Session, session_of
-from interfaces.http.users.views import GroupView, UpdatedUserView, UserView
+from interfaces.http.users.views import UpdatedUserView, UserView
 
 user_app = typer.Typer(
     help="Manage people who signed in.", no_args_is_help=True, epilog="Example: dragoman user deactivate usr_0123"
@@ -44,21 +45,10 @@ def list_users(context: typer.Context, as_json: JsonFlag = False) -> None:
     )
 
 
-@user_app.command("groups", epilog="Example: dragoman user groups")
+@user_app.command("groups", hidden=True, epilog="Example: dragoman user groups")
 def list_groups(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List groups, which the company's directory manages by SCIM."""
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        document = await api.get(path_to("groups"))
-        if as_json:
-            session.terminal.json(document)
-            return
-        rows = [(group["name"], str(len(group["members"])), group["id"]) for group in entries_of(GroupView, document)]
-        empty = "There are no groups. The company's directory adds them: `dragoman idp scim-token NAME`."
-        session.terminal.table(("name", "members", "id"), rows, empty=empty)
-
-    session.perform(show)
+    """Former name of `dragoman group list`."""
+    show_groups(session_of(context), as_json=as_json)
 
 
 @user_app.command("show", epilog="Example: dragoman user show usr_0123")

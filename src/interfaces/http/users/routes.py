@@ -7,7 +7,6 @@ from litestar.params import JSONBody
 
 from application.identity.describe_caller import DescribeCaller
 from application.identity.queries import GetUser, ListUsers
-from application.provisioning.queries import ListGroups
 from application.revocation.update_user import UpdateUser, UpdateUserCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.identity.user import UserStatus
@@ -20,12 +19,10 @@ from interfaces.http.requests import ApiRequest
 from interfaces.http.users.schemas import UpdateUserBody
 from interfaces.http.users.views import (
     CallerView,
-    GroupList,
     UpdatedUserView,
     UserPage,
     UserView,
     caller_view,
-    group_view,
     updated_user_view,
     user_view,
 )
@@ -37,12 +34,6 @@ TAG = Tag(name="Users", description="People who signed in.")
 async def whoami(request: ApiRequest, describe_caller: NamedDependency[DescribeCaller]) -> CallerView:
     """Any role. The person or the API key of this request, with its organization and role."""
     return caller_view(await describe_caller.execute(request.principal))
-
-
-@get("/groups", summary="List groups", responses=documented(403))
-async def list_groups(request: ApiRequest, list_groups: NamedDependency[ListGroups]) -> GroupList:
-    """Requires the role admin. By name, with members. Directories manage them at `/scim/v2`."""
-    return {"data": [group_view(group) for group in await list_groups.execute(request.principal)]}
 
 
 @get("/users", summary="List users", responses=documented(403))

@@ -4,11 +4,10 @@ from typing import Annotated, Literal, TypedDict
 
 from application.identity.describe_caller import Caller
 from application.revocation.stopped_work import UpdatedUser
-from domain.identity.provisioning import Group
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.threads.message_json import timestamp
-from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp, UpdatedAt
+from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
 class UserView(TypedDict):
@@ -70,34 +69,6 @@ def caller_view(caller: Caller) -> CallerView:
         "organization_name": caller.organization.name,
         "issuer": None if user is None else user.issuer,
         "expires_at": None if caller.expires_at is None else timestamp(caller.expires_at),
-    }
-
-
-class GroupView(TypedDict):
-    """A group of users, which a company's directory manages by SCIM."""
-
-    id: Annotated[str, "Id of the group."]
-    name: Annotated[str, "Name of the group; rules find it in the claim `scim_groups`."]
-    identity_provider_id: Annotated[str, "The identity provider of the directory."]
-    members: Annotated[list[str], "Ids of the users in the group."]
-    created_at: CreatedAt
-    updated_at: UpdatedAt
-
-
-class GroupList(TypedDict):
-    """All groups of the organization."""
-
-    data: Items[GroupView]
-
-
-def group_view(group: Group) -> GroupView:
-    return {
-        "id": group.id,
-        "name": group.name,
-        "identity_provider_id": group.provider_id,
-        "members": [*group.members],
-        "created_at": timestamp(group.created_at),
-        "updated_at": timestamp(group.changed_at),
     }
 
 

@@ -7,13 +7,15 @@ import pytest
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
 from domain.audit.event import AuditAction
 from domain.identity.identity_provider import ANY_VALUE, IdentityProvider, RoleRule
+from domain.identity.organization_group import GroupClaim, OrganizationGroup
 from domain.identity.provisioning import DirectoryEntry, Group, ProvisionedUser
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
-from domain.ids import GroupId, UserId
+from domain.ids import GroupId, IdentityProviderId, UserId
 from domain.json_value import JsonObject
 from tests.builders import ORG, OTHER_ORG, START, numbered
 from tests.doubles.groups import InMemoryGroupStore
+from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -29,6 +31,7 @@ class Ports:
         self.admit = AdmitPerson(
             user_access=InMemoryUserStore(self.state),
             group_names=InMemoryGroupStore(self.state),
+            claimed_groups=InMemoryOrganizationGroupStore(self.state),
             clock=FixedClock(),
             ids=SequentialIds(),
         )
@@ -169,3 +172,28 @@ async def test_who_has_lost_access_at_home_is_admitted_to_no_other_organization(
         await ports.admitted(ANN, provider)
     ports.state.users[USER] = a_user()
     assert (await ports.admitted(ANN, provider)).organization_id == OTHER_ORG
+
+
+@pytest.mark.requirement("P2")
+async def test_a_sign_in_makes_members_by_claim_and_ends_what_claims_no_longer_say(ports: Ports) -> None:
+    claim = GroupClaim(provider_id=PROVIDER, claim="groups", value="others")
+    elsewhere = replace(claim, provider_id=IdentityProviderId(numbered("idp", 2)))
+    for number, (name, claims) in enumerate({"Others": (claim,), "Not these": (elsewhere,)}.items()):
+        group = OrganizationGroup(
+            id=GroupId(numbered("grp", number)),
+            organization_id=ORG,
+            name=name,
+            claims=claims,
+            created_at=START,
+            changed_at=START,
+        )
+        ports.state.organization_groups[group.id] = group
+    groups = InMemoryOrganizationGroupStore(ports.state)
+
+    await ports.admitted(ANN)
+    assert await groups.groups_of(ORG, UserId(numbered("usr", 1))) == frozenset()  # a token is no sign-in
+    user = await ports.admitted(ANN, signs_in=True)
+    assert await groups.groups_of(ORG, user.id) == {"Others"}
+    assert [*ports.state.audit.values()][-1].details["groups"] == ["Others"]
+    await ports.admitted({**ANN, "groups": ["agents"]}, signs_in=True)
+    assert await groups.groups_of(ORG, user.id) == frozenset()

@@ -13,6 +13,7 @@ from domain.identity.user import User
 from domain.ids import UserId
 from tests.builders import OTHER_ORG, numbered
 from tests.doubles.groups import InMemoryGroupStore
+from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.provisioning import InMemoryProvisioningStore
 from tests.doubles.state import InMemoryState
@@ -37,6 +38,7 @@ class Directory:
         self.work.execute.return_value = NOTHING_STOPPED
         update_user = UpdateUser(
             users=InMemoryUserStore(self.state),
+            memberships=InMemoryOrganizationGroupStore(self.state),
             cache=mocker.create_autospec(TokenCache, instance=True),
             work=self.work,
             clock=self.clock,

@@ -11,9 +11,12 @@ from application.revocation.stopped_work import StoppedWork, UpdatedUser
 from application.revocation.update_user import NOTHING_STOPPED, UpdateUser, UpdateUserCommand
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
+from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, GroupId
+from tests.builders import ORG, START
+from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -34,6 +37,7 @@ class Ports:
         self.work.execute.return_value = STOPPED
         self._update = UpdateUser(
             users=InMemoryUserStore(self.state),
+            memberships=InMemoryOrganizationGroupStore(self.state),
             cache=self.cache,
             work=self.work,
             clock=FixedClock(),
@@ -102,3 +106,17 @@ async def test_others_do_not_change_a_user_and_nobody_themselves(ports: Ports) -
     with refused("user_is_caller"):
         await ports.update(replace(COMMAND, principal=own, status=UserStatus.REMOVED))
     assert ports.state.users == {USER: a_user()}
+
+
+@pytest.mark.requirement("P2")
+async def test_a_removed_user_leaves_the_groups_of_the_organization_and_a_deactivated_one_does_not(
+    ports: Ports,
+) -> None:
+    group = OrganizationGroup(
+        id=GroupId("grp_1"), organization_id=ORG, name="Leads", members=(USER,), created_at=START, changed_at=START
+    )
+    ports.state.organization_groups[group.id] = group
+    await ports.update(replace(COMMAND, status=UserStatus.DEACTIVATED))
+    assert ports.state.organization_groups[group.id] == group
+    await ports.update(replace(COMMAND, status=UserStatus.REMOVED))
+    assert ports.state.organization_groups[group.id].members == ()

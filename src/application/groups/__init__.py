@@ -1,0 +1,1 @@
+"""Groups that organizations manage themselves."""

@@ -1,0 +1,35 @@
+"""DeleteOrganizationGroup: who deletes which group."""
+
+import pytest
+
+from application.groups.delete_organization_group import DeleteOrganizationGroup, DeleteOrganizationGroupCommand
+from domain.audit.event import AuditAction
+from domain.identity.role import Role
+from tests.builders import ORG
+from tests.people_builders import USER
+from tests.refusals import refused
+from tests.unit.application.actors import a_principal, a_stranger, roles_below
+from tests.unit.application.groups.organization import OF_DIRECTORY, Organization
+
+pytestmark = pytest.mark.requirement("P2")
+
+
+async def test_admins_delete_groups_of_the_organization_but_not_of_a_directory() -> None:
+    ours = Organization()
+    await ours.create("Support", USER)
+    deleting = DeleteOrganizationGroup(
+        organization_groups=ours.groups, checks=ours.checks, clock=ours.clock, ids=ours.ids
+    )
+    for role in roles_below(Role.ADMIN):
+        with refused("role_insufficient"):
+            await deleting.execute(DeleteOrganizationGroupCommand(principal=a_principal(role), group="Support"))
+    with refused("group_not_found"):
+        await deleting.execute(DeleteOrganizationGroupCommand(principal=a_stranger(), group="Support"))
+    with refused("group_managed_by_directory"):
+        await deleting.execute(DeleteOrganizationGroupCommand(principal=a_principal(), group=OF_DIRECTORY))
+
+    await deleting.execute(DeleteOrganizationGroupCommand(principal=a_principal(), group="Support"))
+
+    assert await ours.groups.all(ORG) == ()
+    assert USER in ours.state.users
+    assert ours.actions[-1] is AuditAction.GROUP_DELETED
