@@ -83,6 +83,7 @@ def _odd() -> Iterator[HostileServer]:
         (Act.CONNECT, "--flood", "4 MB of error output"),
         (Act.CONNECT, "--silent", "no answer at all"),
         (Act.REFRESH, "--many", "10,000 tools"),
+        (Act.REFRESH, "--renewed", "10,000 tools, other ones each time"),
         (Act.REFRESH, "--hostile-schemas", "hostile schemas"),
     ):
         yield HostileServer(name=name, command=(*python, option), act=act)

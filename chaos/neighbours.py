@@ -51,11 +51,13 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`acts` are what the hostile organization did meanwhile, as far as it reached its server."""
+    """`acts` are what the hostile organization did meanwhile, as far as it reached its server. `holds` is how often the event
+    loop was held meanwhile, by the service's watchdog."""
 
     quiet: Times
     hostile: Times
     acts: int
+    holds: int
 
     @property
     def ratio(self) -> float:
@@ -74,13 +76,19 @@ class Comparison:
             )
             for values in (quiet, beside)
         ]
-        cells = [f"{name:32}", *(f"{figure:7.1f}" for figure in figures), f"{self.ratio:5.2f}", f"{self.acts:5}"]
+        cells = [
+            f"{name:32}",
+            *(f"{figure:7.1f}" for figure in figures),
+            f"{self.ratio:5.2f}",
+            f"{self.acts:5}",
+            f"{self.holds:5}",
+        ]
         return f"| {' | '.join(cells)} |"
 
 
 HEAD = """\
-| ms, in quiet and beside          | p50     | beside  | p99     | beside  | busy p99| beside  | run p50 | beside  | ratio |  acts |
-|----------------------------------|---------|---------|---------|---------|---------|---------|---------|---------|-------|-------|"""
+| ms, in quiet and beside          | p50     | beside  | p99     | beside  | busy p99| beside  | run p50 | beside  | ratio |  acts | holds |
+|----------------------------------|---------|---------|---------|---------|---------|---------|---------|---------|-------|-------|-------|"""
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -108,6 +116,8 @@ def run(arguments: argparse.Namespace) -> list[str]:
                 complaints.append(f"{server.name}: nothing reached it")
             if least := excess(comparisons):
                 complaints.append(f"{server.name}: the neighbour's p99 is {least:.2f} times that in quiet")
+            if holds := min(each.holds for each in comparisons):
+                complaints.append(f"{server.name}: the event loop was held {holds} times")
     return complaints
 
 
@@ -189,14 +199,22 @@ class Stage:
 
     def compare(self, server: HostileServer, *, rounds: int, calls: int, runs: int) -> Comparison:
         """As many rounds in quiet as beside the server, in turn."""
-        quiet, hostile, acts = Times(), Times(), 0
+        quiet, hostile, acts, holds = Times(), Times(), 0, 0
         with self._registered(server) as slug:
             for _ in range(rounds):
                 quiet.add(self.round(calls, runs))
+                before = self._holds()
                 with self._attacked(server, slug) as attack:
                     hostile.add(self.round(calls, runs))
                 acts += attack.acts
-        return Comparison(quiet=quiet, hostile=hostile, acts=acts)
+                holds += self._holds() - before
+        return Comparison(quiet=quiet, hostile=hostile, acts=acts, holds=holds)
+
+    def _holds(self) -> int:
+        """How often the event loop was held so far for 100 ms or longer."""
+        metrics = self._service.client.get(f"{self._service.url}/metrics").raise_for_status().text
+        [counted] = re.findall(r"^dragoman_event_loop_hold_seconds_count ([0-9.e+]+)$", metrics, re.MULTILINE)
+        return int(float(counted))
 
     @contextmanager
     def _registered(self, server: HostileServer) -> Iterator[str]:

@@ -25,8 +25,8 @@ from interfaces.worker.execution import executing, finish_runs
 
 logger = logging.getLogger(__name__)
 
-_COLLECT_AFTER = (5_000, 10, 200)
-"""A collection of the second generation looks at up to 50,000 objects, which takes 4 ms."""
+_COLLECT_AFTER = (2_000, 5, 1_000)
+"""A collection of the second generation looks at up to 10,000 objects, which takes a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -207,3 +207,59 @@ async def test_what_is_listed_while_a_tool_is_approved_does_not_undo_that(stores
 async def test_entries_about_a_server_that_is_gone_are_not_written(stores: Stores) -> None:
     assert await stores.catalogs.save(ORG, a_catalog(), (quarantined(),))
     assert await all_of(partial(stores.audit.page, ORG, AuditFilter())) == ()
+
+
+def a_long_list(description: str, *, count: int = 600) -> tuple[McpToolDefinition, ...]:
+    return tuple(a_definition(f"tool_{number:03}", description=description) for number in range(count))
+
+
+@pytest.mark.requirement("B5", "S3")
+async def test_a_long_list_is_replaced_by_another_long_one_and_by_a_short_one(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created())
+    lists = (a_long_list("One."), a_long_list("Two.", count=700), a_long_list("Three.", count=1), ())
+    for revision, tools in enumerate(lists):
+        catalog = a_catalog(tools=tools, taken_at=after(revision))
+        assert await stores.catalogs.save(ORG, replace(catalog, revision=revision))
+        assert await stored(stores) == catalog
+
+
+@pytest.mark.requirement("B13")
+async def test_a_tool_of_a_long_list_is_approved(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created())
+    assert await stores.catalogs.save(ORG, a_catalog(tools=a_long_list("One.")))
+    assert await stores.catalogs.save(ORG, pinned(a_catalog(tools=a_long_list("Two.")), await stored(stores)))
+    assert not await stores.catalogs.approve(OTHER_ORG, SERVER, a_long_list("Two.")[7], approved(7))
+    assert await stores.catalogs.approve(ORG, SERVER, a_long_list("Two.")[7], approved(8))
+    assert [tool.name for tool in (await stored(stores)).usable] == ["tool_007"]
+
+
+async def test_a_long_list_stays_when_the_rest_of_its_catalog_changes(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created())
+    former = a_catalog(tools=a_long_list("One."))
+    await stores.catalogs.save(ORG, former)
+    newer = replace(former, server_name="Another", taken_at=after(9), revision=1)
+    assert await stores.catalogs.save(ORG, newer, has_same_definitions=True)
+    assert await stored(stores) == newer
+
+
+@pytest.mark.requirement("B13")
+async def test_a_long_list_is_stored_only_in_the_place_of_the_one_it_was_made_from(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created())
+    assert await stores.catalogs.save(ORG, a_catalog(tools=a_long_list("One.")))
+    assert not await stores.catalogs.save(ORG, a_catalog(tools=a_long_list("Two.")), (quarantined(),))
+    assert await stored(stores) == a_catalog(tools=a_long_list("One."))
+    assert await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_quarantined"))) == ()
+
+
+async def test_a_server_with_a_long_list_is_deleted_only_by_its_organization(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created(1))
+    await stores.catalogs.save(ORG, a_catalog(tools=a_long_list("One.")))
+    assert not await stores.servers.delete(OTHER_ORG, SERVER, deleted(2))
+    assert await stored(stores) == a_catalog(tools=a_long_list("One."))
+    assert await stores.servers.delete(ORG, SERVER, deleted(3))
+
+
+async def test_a_long_list_of_a_server_that_was_removed_meanwhile_is_dropped(stores: Stores) -> None:
+    assert await stores.catalogs.save(ORG, a_catalog(tools=a_long_list("One.")), (quarantined(),))
+    assert await stores.catalogs.load(ORG, SERVER) is None
+    assert await all_of(partial(stores.audit.page, ORG, AuditFilter())) == ()

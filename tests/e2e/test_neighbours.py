@@ -54,7 +54,7 @@ def test_only_what_its_server_was_asked_counts_as_an_attack(response: httpx.Resp
 
 
 def compared(quiet: float, hostile: float) -> Comparison:
-    return Comparison(quiet=Times(calls=[quiet] * 100), hostile=Times(calls=[hostile] * 100), acts=1)
+    return Comparison(quiet=Times(calls=[quiet] * 100), hostile=Times(calls=[hostile] * 100), acts=1, holds=0)
 
 
 def test_only_a_hostile_server_that_exceeds_the_bound_each_time_does_not_hold() -> None:

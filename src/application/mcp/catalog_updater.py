@@ -77,7 +77,7 @@ class CatalogUpdater:
                 has_same_definitions=pinning.has_same_definitions,
             )
             if saved:
-                for tool in pinning.news[:AUDITED_TOOLS]:
+                async for tool in in_turns(pinning.news[:AUDITED_TOOLS]):
                     logger.warning(
                         "MCP tool quarantined until it is approved",
                         extra={"server_id": server.id, "server": server.config.slug, "tool": tool.definition.name},

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, Text, bindparam, delete, select, type_coerce, update
+from sqlalchemy import Connection, Text, and_, bindparam, delete, select, type_coerce, update
 
 from application.system.turns import in_turns
 from domain.audit.event import AuditEvent
@@ -12,7 +12,21 @@ from domain.mcp.pinning import DefinitionState
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.mcp.rows import DORMANT, catalog_of, definition_rows, pinned_tool_of, state_row
+from infrastructure.persistence.mcp.definition_rows import (
+    DefinitionPieces,
+    drop_definitions,
+    first_position,
+    insert_definitions,
+)
+from infrastructure.persistence.mcp.rows import (
+    DORMANT,
+    LIST_RANGE,
+    catalog_of,
+    definition_rows,
+    first_position_of,
+    pinned_tool_of,
+    state_row,
+)
 from infrastructure.persistence.tables import mcp_server, mcp_server_state, mcp_tool_definition
 
 _state = select(mcp_server_state).where(
@@ -26,12 +40,15 @@ _pinned = select(
     mcp_tool_definition.c.standing,
     type_coerce(mcp_tool_definition.c.approved_definition, Text).label("approved_definition"),
 )
-_definitions = _pinned.where(mcp_tool_definition.c.server_id == bindparam("server_id")).order_by(
-    mcp_tool_definition.c.position
+_is_listed = and_(
+    mcp_tool_definition.c.server_id == bindparam("of_server"),
+    mcp_tool_definition.c.position >= bindparam("first"),
+    mcp_tool_definition.c.position < bindparam("end"),
 )
+_definitions = _pinned.where(_is_listed).order_by(mcp_tool_definition.c.position)
 _tool = _pinned.where(
     mcp_tool_definition.c.organization_id == bindparam("organization_id"),
-    mcp_tool_definition.c.server_id == bindparam("server_id"),
+    _is_listed,
     mcp_tool_definition.c.name == bindparam("name"),
     mcp_tool_definition.c.standing.is_distinct_from(DORMANT),
 )
@@ -42,17 +59,10 @@ _lock = (
     .with_for_update()
 )
 _drop_state = delete(mcp_server_state).where(mcp_server_state.c.server_id == bindparam("server_id"))
-_drop_definitions = delete(mcp_tool_definition).where(mcp_tool_definition.c.server_id == bindparam("server_id"))
 _insert_state = mcp_server_state.insert()
-_insert_definition = mcp_tool_definition.insert().values(
-    definition=bindparam("definition_json", type_=Text), approved_definition=bindparam("approved_json", type_=Text)
-)
 _approve = (
     update(mcp_tool_definition)
-    .where(
-        mcp_tool_definition.c.server_id == bindparam("of_server"),
-        mcp_tool_definition.c.name == bindparam("of_tool"),
-    )
+    .where(_is_listed, mcp_tool_definition.c.name == bindparam("of_tool"))
     .values(standing=None, approved_definition=None)
 )
 _count_up = (
@@ -75,7 +85,8 @@ class SqlMcpCatalogStore:
             state = connection.execute(_state, wanted).first()
             if state is None:
                 return None
-            return state, connection.execute(_definitions, {"server_id": server_id}).all()
+            listed = _listed(server_id, first_position_of(state.description))
+            return state, connection.execute(_definitions, listed).all()
 
         if (found := await self._database.read(unit, scope=organization_id)) is None:
             return None
@@ -99,27 +110,48 @@ class SqlMcpCatalogStore:
         has_same_definitions: bool = False,
     ) -> bool:
         """Replace the snapshot that this one was made from, unless its server is gone."""
-        state = state_row(organization_id, catalog)
+        pieces = DefinitionPieces(self._database, organization_id, catalog.server_id)
+        count = len(catalog.tools) + len(catalog.dormant)
+        if not has_same_definitions and await pieces.are_needed(count):
+            return await self._save_in_pieces(organization_id, catalog, audit, pieces)
         rows = () if has_same_definitions else definition_rows(organization_id, catalog)
         definitions = [row async for row in in_turns(rows)]
-        server = {"server_id": catalog.server_id}
 
         def unit(connection: Connection) -> bool:
-            if connection.execute(_lock, {"organization_id": organization_id, **server}).first() is None:
-                return True
-            if (connection.execute(_revision, server).scalar_one_or_none() or 0) != catalog.revision:
-                return False
+            if (refused := _refusal(connection, organization_id, catalog)) is not None:
+                return refused
+            first = first_position(connection, catalog.server_id) if has_same_definitions else 0
             if not has_same_definitions:
-                connection.execute(_drop_definitions, server)
-            connection.execute(_drop_state, server)
-            connection.execute(_insert_state, state)
-            if definitions:
-                _insert(connection, definitions)
-            for event in audit:
-                record(connection, event)
+                drop_definitions(connection, catalog.server_id)
+                insert_definitions(connection, definitions)
+            _replace_state(connection, state_row(organization_id, catalog, first_position=first))
+            record(connection, *audit)
             return True
 
         return await self._database.write(unit, scope=organization_id)
+
+    async def _save_in_pieces(
+        self,
+        organization_id: OrganizationId,
+        catalog: McpCatalog,
+        audit: tuple[AuditEvent, ...],
+        pieces: DefinitionPieces,
+    ) -> bool:
+        rows = definition_rows(organization_id, catalog, first_position=pieces.first)
+        await pieces.store(in_turns(rows))
+
+        def unit(connection: Connection) -> bool:
+            if (refused := _refusal(connection, organization_id, catalog)) is not None:
+                return refused
+            if not pieces.are_stored(connection, len(catalog.tools) + len(catalog.dormant)):
+                return False
+            _replace_state(connection, state_row(organization_id, catalog, first_position=pieces.first))
+            record(connection, *audit)
+            return True
+
+        saved = await self._database.write(unit, scope=organization_id)
+        await pieces.remove_unlisted()
+        return saved
 
     async def approve(
         self,
@@ -133,13 +165,14 @@ class SqlMcpCatalogStore:
 
         def unit(connection: Connection) -> bool:
             connection.execute(_lock, wanted)
-            row = connection.execute(_tool, {**wanted, "name": definition.name}).first()
+            listed = _listed(server_id, first_position(connection, server_id))
+            row = connection.execute(_tool, {**wanted, **listed, "name": definition.name}).first()
             if row is None:
                 return False
             tool = pinned_tool_of(row)
             if tool.state is DefinitionState.APPROVED or tool.definition.digest != definition.digest:
                 return False
-            connection.execute(_approve, {"of_server": server_id, "of_tool": definition.name})
+            connection.execute(_approve, {**listed, "of_tool": definition.name})
             connection.execute(_count_up, {"of_server": server_id})
             record(connection, audit)
             return True
@@ -147,12 +180,21 @@ class SqlMcpCatalogStore:
         return await self._database.write(unit, scope=organization_id)
 
 
-def _insert(connection: Connection, rows: list[dict[str, object]]) -> None:
-    """Insert definitions. On SQLite without SQLAlchemy's work for each row: 10,000 take half the time, in which the only
-    writer does nothing else."""
-    if connection.dialect.name != "sqlite":
-        connection.execute(_insert_definition, rows)
-        return
-    compiled = _insert_definition.compile(connection.engine, column_keys=list(rows[0]))
-    names = compiled.positiontup or ()
-    connection.exec_driver_sql(str(compiled), [tuple(map(row.__getitem__, names)) for row in rows])
+def _listed(server_id: McpServerId, first: int) -> dict[str, object]:
+    """The rows of a list."""
+    return {"of_server": server_id, "first": first, "end": first + LIST_RANGE}
+
+
+def _refusal(connection: Connection, organization_id: OrganizationId, catalog: McpCatalog) -> bool | None:
+    """What to answer if the catalog cannot be stored; None if it can be."""
+    server = {"server_id": catalog.server_id}
+    if connection.execute(_lock, {"organization_id": organization_id, **server}).first() is None:
+        return True
+    if (connection.execute(_revision, server).scalar_one_or_none() or 0) != catalog.revision:
+        return False
+    return None
+
+
+def _replace_state(connection: Connection, row: dict[str, object]) -> None:
+    connection.execute(_drop_state, {"server_id": row["server_id"]})
+    connection.execute(_insert_state, row)

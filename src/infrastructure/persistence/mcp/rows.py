@@ -1,7 +1,7 @@
 """MCP servers and catalogs to rows and back."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
@@ -14,6 +14,7 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.runtime.json_text import decode, encode
 
+_FIRST = "first_position"
 _SECRET = ("env", "headers", "auth")
 _AUTH = {
     ServerAuth: tagged(
@@ -71,22 +72,39 @@ def _installation_of(row: AnyRow) -> Installation | None:
     )
 
 
-def state_row(organization_id: OrganizationId, catalog: McpCatalog) -> dict[str, object]:
+LIST_RANGE = 1_000_000
+"""Positions of a list; it has fewer rows."""
+
+
+def state_row(organization_id: OrganizationId, catalog: McpCatalog, *, first_position: int) -> dict[str, object]:
+    """The rows of the list begin at `first_position`."""
     return {
         "server_id": catalog.server_id,
         "organization_id": organization_id,
         "server_version": catalog.server_version,
-        "description": _description.write(catalog),
+        "description": moved(_description.write(catalog), first_position),
         "taken_at": catalog.taken_at,
         "revision": catalog.revision + 1,
     }
+
+
+def first_position_of(description: Mapping[str, Any] | None) -> int:
+    """Where the list begins that has this description."""
+    return 0 if description is None else int(description.get(_FIRST, 0))
+
+
+def moved(description: Mapping[str, Any], first_position: int) -> dict[str, object]:
+    """The description of a list that begins there."""
+    return {**description, _FIRST: first_position} if first_position else dict(description)
 
 
 NEW, CHANGED, DORMANT = "new", "changed", "dormant"
 """Standings of tools other than approved and listed."""
 
 
-def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> Iterator[dict[str, object]]:
+def definition_rows(
+    organization_id: OrganizationId, catalog: McpCatalog, *, first_position: int = 0
+) -> Iterator[dict[str, object]]:
     """One row for each tool and each dormant definition, with JSON as text."""
 
     def row(position: int, tool: McpToolDefinition) -> dict[str, object]:
@@ -98,7 +116,7 @@ def definition_rows(organization_id: OrganizationId, catalog: McpCatalog) -> Ite
             standing = NEW if former is None else CHANGED
         return {
             "server_id": catalog.server_id,
-            "position": position,
+            "position": first_position + position,
             "organization_id": organization_id,
             "name": tool.name,
             "definition_json": _text_of(tool),

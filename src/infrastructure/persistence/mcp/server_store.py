@@ -11,6 +11,7 @@ from domain.mcp.server import McpServer
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, newest_first
 from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
+from infrastructure.persistence.mcp.definition_rows import DefinitionPieces
 from infrastructure.persistence.mcp.rows import server_of, server_row
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import mcp_server
@@ -100,6 +101,9 @@ class SqlMcpServerStore:
 
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         wanted = {"organization_id": organization_id, "server_id": server_id}
+        pieces = DefinitionPieces(self._database, organization_id, server_id)
+        if await pieces.are_needed(0):
+            await pieces.empty()
 
         def unit(connection: Connection) -> bool:
             if connection.execute(_delete, wanted).rowcount == 0:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from typing import Any
 
 TOOLS = ["echo", "big", "half_surrogate", "invalid_utf8", "null_result", "batched", "exit", "pid", "change", "hang"]
@@ -24,8 +25,12 @@ def tools(arguments: list[str]) -> list[dict[str, Any]]:
     listed = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
     if "--hostile-schemas" in arguments:
         listed += [{"name": name, "inputSchema": schema} for name, schema in HOSTILE_SCHEMAS.items()]
-    if "--many" in arguments:
+    if "--many" in arguments or "--renewed" in arguments:
         listed += [{"name": f"tool_{number}", "inputSchema": {"type": "object"}} for number in range(9_990)]
+    if "--renewed" in arguments:
+        version = time.monotonic_ns()
+        for tool in listed:
+            tool["description"] = f"Version {version}."
     return listed
 
 
