@@ -51,8 +51,9 @@ async def test_threads_are_listed_newest_first_over_several_pages(stores: Stores
     threads = [a_thread(a_thread_id(number), created_at=after(number)) for number in range(1, 6)]
     for thread in (threads[2], threads[0], threads[4], threads[1], threads[3]):
         await stores.threads.add(thread)
-    pages = await pages_of(partial(stores.threads.page, ORG), limit=2)
-    assert pages == [(threads[4], threads[3]), (threads[2], threads[1]), (threads[0],)]
+    pages = await pages_of(partial(stores.threads.conversations, ORG, ""), limit=2)
+    listed = [tuple(each.thread for each in page) for page in pages]
+    assert listed == [(threads[4], threads[3]), (threads[2], threads[1]), (threads[0],)]
 
 
 @pytest.mark.requirement("U6")
@@ -82,29 +83,29 @@ async def test_conversations_are_named_and_found_by_their_first_words(
 async def test_the_last_page_has_no_cursor_even_when_it_is_full(stores: Stores) -> None:
     for number in range(1, 5):
         await stores.threads.add(a_thread(a_thread_id(number), created_at=after(number)))
-    assert [len(page) for page in await pages_of(partial(stores.threads.page, ORG), limit=2)] == [2, 2]
+    assert [len(page) for page in await pages_of(partial(stores.threads.conversations, ORG, ""), limit=2)] == [2, 2]
 
 
 async def test_threads_of_the_same_moment_are_each_listed_once(stores: Stores) -> None:
     for number in range(1, 6):
         await stores.threads.add(a_thread(a_thread_id(number)))
-    pages = await pages_of(partial(stores.threads.page, ORG), limit=2)
-    assert sorted(thread.id for page in pages for thread in page) == [a_thread_id(number) for number in range(1, 6)]
+    pages = await pages_of(partial(stores.threads.conversations, ORG, ""), limit=2)
+    assert sorted(each.thread.id for page in pages for each in page) == [a_thread_id(number) for number in range(1, 6)]
 
 
 async def test_a_thread_added_between_two_pages_does_not_shift_them(stores: Stores) -> None:
     for number in (1, 2, 3):
         await stores.threads.add(a_thread(a_thread_id(number), created_at=after(number)))
-    first = await stores.threads.page(ORG, PageRequest(limit=2))
+    first = await stores.threads.conversations(ORG, "", PageRequest(limit=2))
     await stores.threads.add(a_thread(a_thread_id(4), created_at=after(4)))
-    second = await stores.threads.page(ORG, PageRequest(limit=2, cursor=first.next_cursor))
-    assert [thread.id for thread in (*first.items, *second.items)] == [a_thread_id(number) for number in (3, 2, 1)]
+    second = await stores.threads.conversations(ORG, "", PageRequest(limit=2, cursor=first.next_cursor))
+    assert [each.thread.id for each in (*first.items, *second.items)] == [a_thread_id(number) for number in (3, 2, 1)]
 
 
 @pytest.mark.parametrize("cursor", ["", "rubbish", "🙂", "WzEsIDJd", "bnVsbA=="])
 async def test_a_cursor_that_no_list_gave_out_is_refused(stores: Stores, cursor: str) -> None:
     with pytest.raises(ServiceError) as refused:
-        await stores.threads.page(ORG, PageRequest(cursor=cursor))
+        await stores.threads.conversations(ORG, "", PageRequest(cursor=cursor))
     assert (refused.value.code, refused.value.kind) == ("cursor_invalid", ErrorKind.INVALID)
 
 
@@ -194,7 +195,7 @@ async def test_another_organizations_thread_does_not_exist(stores: Stores) -> No
     await stores.threads.append(ORG, a_message())
 
     assert await stores.threads.get(OTHER_ORG, THREAD) is None
-    assert await all_of(partial(stores.threads.page, OTHER_ORG)) == ()
+    assert await all_of(partial(stores.threads.conversations, OTHER_ORG, "")) == ()
     assert await all_of(partial(stores.threads.messages, OTHER_ORG, THREAD)) == ()
     assert not await stores.threads.delete(OTHER_ORG, THREAD, a_deletion())
     with pytest.raises(ServiceError) as refused:

@@ -35,13 +35,6 @@ class InMemoryThreadStore:
         stored = self._state.thread_of(organization_id, thread_id)
         return None if stored is None else stored.thread
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
-        """Threads, newest first."""
-        threads = (
-            stored.thread for stored in self._state.threads.values() if stored.thread.organization_id == organization_id
-        )
-        return newest_first(threads, lambda thread: by_time(thread.created_at, thread.id), request)
-
     async def conversations(
         self, organization_id: OrganizationId, search: str, request: PageRequest
     ) -> Page[Conversation]:

@@ -1854,6 +1854,27 @@ export interface components {
             model_retry_s: number | null;
         };
         /**
+         * ListedThreadView
+         * @description A thread in a list.
+         */
+        ListedThreadView: {
+            /** @description Id of the thread. */
+            id: string;
+            /** @description Data of the client; Dragoman does not use it. */
+            metadata: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /** @description Why it rejects messages and runs until it is released; null if it does not. */
+            quarantine: components["schemas"]["QuarantineView"] | null;
+            /** @description Beginning of its first message; null without a text. */
+            opening: string | null;
+        };
+        /**
          * McpFailureKind
          * @description Enum where members are also (and must be) strings
          * @enum {string}
@@ -4623,7 +4644,7 @@ export interface components {
          */
         ThreadPage: {
             /** @description The entries of the page, in the order of the list. */
-            data: components["schemas"]["ThreadView"][];
+            data: components["schemas"]["ListedThreadView"][];
             /** @description Cursor of the next page; null on the last one. */
             next_cursor: string | null;
         };

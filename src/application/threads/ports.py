@@ -36,9 +36,6 @@ class ThreadStore(Protocol):
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
         """The thread, or None."""
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
-        """Threads, newest first."""
-
     async def conversations(
         self, organization_id: OrganizationId, search: str, request: PageRequest
     ) -> Page[Conversation]:

@@ -22,17 +22,6 @@ class GetThread:
         return existing(await self._threads.get(principal.organization_id, thread_id), "thread", thread_id)
 
 
-class ListThreads:
-    """Any role may read; newest first."""
-
-    def __init__(self, *, threads: ThreadStore) -> None:
-        self._threads = threads
-
-    async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Thread]:
-        principal.require(Role.VIEWER)
-        return await self._threads.page(principal.organization_id, page)
-
-
 class ListQuarantinedThreads:
     """Any role may read; the newest quarantine first."""
 

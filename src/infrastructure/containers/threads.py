@@ -16,7 +16,6 @@ from application.threads.queries import (
     ListConversations,
     ListMessages,
     ListQuarantinedThreads,
-    ListThreads,
 )
 from application.threads.release_thread import ReleaseThread
 from infrastructure.containers.platform import Platform
@@ -31,7 +30,6 @@ singleton = Singletons(Platform, Storage)
 class Threads(containers.DeclarativeContainer):
     create_thread = singleton(CreateThread)
     get_thread = singleton(GetThread)
-    list_threads = singleton(ListThreads)
     list_quarantined_threads = singleton(ListQuarantinedThreads)
     list_conversations = singleton(ListConversations)
     list_messages = singleton(ListMessages)

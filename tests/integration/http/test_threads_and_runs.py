@@ -28,13 +28,17 @@ async def test_a_thread_is_created_spoken_in_and_deleted(service: Service) -> No
     assert (created.status_code, created.headers["location"]) == (201, f"/v1/threads/{thread['id']}")
     assert thread["metadata"] == {"ticket": ["T", 7]}
     assert (await service.call("GET", f"/v1/threads/{thread['id']}")).json() == thread
-    assert (await service.call("GET", "/v1/threads")).json() == {"data": [thread], "next_cursor": None}
+    assert (await service.call("GET", "/v1/threads")).json() == {
+        "data": [{**thread, "opening": None}],
+        "next_cursor": None,
+    }
 
     messages = f"/v1/threads/{thread['id']}/messages"
     parts = [{"type": "text", "text": "look"}, {"type": "image", "media_type": "image/png", "data": "aGk="}]
     first = await service.call("POST", messages, json={"role": "user", "content": "hi"})
     second = await service.call("POST", messages, json={"role": "user", "content": parts})
     assert (first.status_code, first.json()["content"]) == (201, [{"type": "text", "text": "hi"}])
+    assert (await service.call("GET", "/v1/threads")).json()["data"] == [{**thread, "opening": "hi"}]
     assert (second.json()["content"], second.json()["run_id"]) == (parts, None)
     listed = (await service.call("GET", messages)).json()
     assert listed == {"data": [first.json(), second.json()], "next_cursor": None}

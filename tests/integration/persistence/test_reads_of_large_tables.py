@@ -91,7 +91,7 @@ LISTS: Mapping[str, Callable[[Stores], Awaitable[object]]] = {
     "runs": lambda stores: stores.runs.page(ORG, RunFilter(), PAGE),
     "runs that failed": lambda stores: stores.runs.page(ORG, RunFilter(status=RunStatus.FAILED), PAGE),
     "runs of an agent": lambda stores: stores.runs.page(ORG, RunFilter(agent_id=AGENT), PAGE),
-    "threads": lambda stores: stores.threads.page(ORG, PAGE),
+    "threads": lambda stores: stores.threads.conversations(ORG, "", PAGE),
     "audit": lambda stores: stores.audit.page(ORG, AuditFilter(), PAGE),
     "usage": lambda stores: stores.usage.page(ORG, UsageFilter(), PAGE),
 }

@@ -3069,6 +3069,21 @@ class ImportedEntryView(TypedDict):
 InputPartView: TypeAlias = TextView | ImageView | FileView
 
 
+class ListedThreadView(TypedDict):
+    """A thread in a list."""
+
+    id: str
+    """Id of the thread."""
+    metadata: dict[str, Any]
+    """Data of the client; Dragoman does not use it."""
+    created_at: str
+    """Time of the creation."""
+    quarantine: QuarantineView | None
+    """Why it rejects messages and runs until it is released; null if it does not."""
+    opening: str | None
+    """Beginning of its first message; null without a text."""
+
+
 class McpRegistryList(TypedDict):
     """The configured registries."""
 
@@ -3890,7 +3905,7 @@ class TestMcpServerBody(TypedDict):
 class ThreadPage(TypedDict):
     """A page of threads; `next_cursor` is null on the last one."""
 
-    data: list[ThreadView]
+    data: list[ListedThreadView]
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""

@@ -71,15 +71,6 @@ class SqlThreadStore:
 
         return await self._database.read(unit, scope=organization_id)
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Thread]:
-        statement = select(thread).where(thread.c.organization_id == organization_id)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection, statement, request, moment=thread.c.created_at, identifier=thread.c.id, convert=thread_of
-            ),
-            scope=organization_id,
-        )
-
     async def conversations(
         self, organization_id: OrganizationId, search: str, request: PageRequest
     ) -> Page[Conversation]:

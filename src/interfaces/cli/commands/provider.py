@@ -8,7 +8,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.model_providers.provider import ProviderKind
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.failures import FAILED, BadUsage, wrong_choice
 from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, Session, session_of
 from interfaces.cli.terminal import duration, one_line
@@ -29,6 +29,7 @@ provider_app = typer.Typer(
 
 _SAID_LIMIT = 300
 """Characters of a provider's message; --json has all of them."""
+_KINDS = tuple(kind.value for kind in ProviderKind)
 _FIELDS = ("kind", "base_url", "wire", "echo_reasoning", "cloud", "deployments")
 """What an update changes beside the key."""
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Models are then named NAME:model.")]
@@ -44,7 +45,7 @@ def add_provider(
     *,
     context: typer.Context,
     name: Name,
-    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=f"Its vendor: {', '.join(ProviderKind)}.")],
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help=f"Its vendor: {', '.join(_KINDS)}.")],
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="Its URL. Default: the vendor.")
     ] = None,
@@ -98,6 +99,8 @@ def add_provider(
     """Add a provider. Its key is prompted for, read from a pipe, or taken from a named secret;
     it cannot be read back."""
     session = session_of(context)
+    if kind not in _KINDS:  # before its key is asked for
+        raise wrong_choice("--kind", kind, _KINDS)
     if secret is not None and no_key:
         raise BadUsage("--secret and --no-key exclude each other.")
     body: JsonObject = {"name": name, "kind": kind}

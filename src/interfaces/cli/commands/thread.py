@@ -10,9 +10,11 @@ from interfaces.cli.api import ServiceApi, listed, path_to
 from interfaces.cli.arguments import MetadataOption, ThreadArgument
 from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.terminal import short_json
+from interfaces.cli.terminal import one_line, short_json
 from interfaces.cli.transcript import show_messages
-from interfaces.http.threads.views import MessageView, ThreadView
+from interfaces.http.threads.views import ListedThreadView, MessageView, ThreadView
+
+_OPENING_LIMIT = 40
 
 thread_app = typer.Typer(help="Manage threads.", no_args_is_help=True, epilog="Example: dragoman thread show thr_0123")
 
@@ -30,11 +32,12 @@ def list_threads(
 ) -> None:
     """List threads, newest first."""
     session_of(context).show_list(
-        ThreadView,
+        ListedThreadView,
         path_to("threads"),
-        ("id", "created", "quarantine", "metadata"),
+        ("id", "first words", "created", "quarantine", "metadata"),
         lambda thread, _: (
             thread["id"],
+            one_line(thread["opening"] or "", _OPENING_LIMIT),
             thread["created_at"],
             "" if thread["quarantine"] is None else f"since {thread['quarantine']['at']}",
             short_json(dict(thread["metadata"])) if thread["metadata"] else "",

@@ -9,7 +9,7 @@ from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.threads.append_message import AppendMessage, AppendMessageCommand
 from application.threads.create_thread import CreateThread, CreateThreadCommand
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
-from application.threads.queries import GetThread, ListMessages, ListThreads
+from application.threads.queries import GetThread, ListConversations, ListMessages
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.ids import ThreadId
 from interfaces.http.page_views import page_view
@@ -18,7 +18,15 @@ from interfaces.http.paths import ThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
-from interfaces.http.threads.views import MessagePage, MessageView, ThreadPage, ThreadView, message_view, thread_view
+from interfaces.http.threads.views import (
+    MessagePage,
+    MessageView,
+    ThreadPage,
+    ThreadView,
+    listed_thread_view,
+    message_view,
+    thread_view,
+)
 
 TAG = Tag(name="Threads", description="Conversations and their messages.")
 
@@ -37,14 +45,14 @@ async def create_thread(
 async def list_threads(
     *,
     request: ApiRequest,
-    list_threads: NamedDependency[ListThreads],
+    list_conversations: NamedDependency[ListConversations],
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ThreadPage:
     """Newest first."""
     return page_view(
-        await list_threads.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
-        thread_view,
+        await list_conversations.execute(request.principal, page=PageRequest(limit=limit, cursor=cursor)),
+        listed_thread_view,
     )
 
 

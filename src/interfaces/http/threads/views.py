@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Literal, TypedDict, cast
 
+from application.threads.ports import Conversation
 from domain.threads.message import Message
 from domain.threads.message_json import message_to_json, timestamp
 from domain.threads.thread import Quarantine, Thread
@@ -29,6 +30,12 @@ class ThreadView(TypedDict):
     ]
 
 
+class ListedThreadView(ThreadView):
+    """A thread in a list."""
+
+    opening: Annotated[str | None, "Beginning of its first message; null without a text."]
+
+
 class MessageView(TypedDict):
     """A message; `content` holds parts of type text, image, file, tool_use and tool_result."""
 
@@ -52,7 +59,7 @@ class MessagePage(TypedDict):
 class ThreadPage(TypedDict):
     """A page of threads; `next_cursor` is null on the last one."""
 
-    data: Items[ThreadView]
+    data: Items[ListedThreadView]
     next_cursor: NextCursor
 
 
@@ -63,6 +70,11 @@ def thread_view(thread: Thread) -> ThreadView:
         "created_at": timestamp(thread.created_at),
         "quarantine": None if thread.quarantine is None else _quarantine_view(thread.quarantine),
     }
+
+
+def listed_thread_view(conversation: Conversation) -> ListedThreadView:
+    """A thread with its first words as JSON."""
+    return {**thread_view(conversation.thread), "opening": conversation.opening}
 
 
 def _quarantine_view(quarantine: Quarantine) -> QuarantineView:

@@ -122,6 +122,16 @@ def test_a_providers_key_comes_from_a_pipe_or_a_secret_and_never_from_the_argume
     assert service.run("provider", "add", "acme", "sk-argument", "--kind", "openai").exit_code == 2
 
 
+def test_the_kind_of_a_provider_is_checked_before_its_key_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    service = FakeService()
+    piped = io.StringIO("sk-piped\n")
+    monkeypatch.setattr(sys, "stdin", piped)
+    refused = service.run("provider", "add", "acme", "--kind", "opnai")
+    assert refused.exit_code == 2
+    assert "not 'opnai'. Did you mean 'openai'?" in refused.err
+    assert (service.requests, piped.read()) == ([], "sk-piped\n")
+
+
 def test_a_provider_is_changed_field_by_field_and_its_key_never_comes_from_the_arguments(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

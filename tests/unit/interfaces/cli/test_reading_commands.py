@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.commands.audit import moment
 from interfaces.cli.failures import BadUsage
 from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView
 from interfaces.http.audit.views import AuditEventView
-from interfaces.http.threads.views import ThreadView
+from interfaces.http.threads.views import ListedThreadView, ThreadView
 from interfaces.http.tools.views import ExplanationView, ToolView
 from tests.unit.interfaces.cli.fake_service import FakeService, message_document, whole
 
@@ -26,6 +26,17 @@ def audit_entry(identifier: str, action: str, at: str) -> JsonObject:
 
 def page(*entries: JsonObject, more: str | None = None) -> JsonObject:
     return {"data": [*entries], "next_cursor": more}
+
+
+def test_threads_are_listed_by_their_first_words() -> None:
+    threads: list[JsonValue] = [
+        whole(ListedThreadView, {"id": "thr_1", "opening": "Is the moon\n full tonight, and does it matter to tides?"}),
+        whole(ListedThreadView, {"id": "thr_2", "opening": None}),
+    ]
+    service = FakeService().on("GET", "/v1/threads", {"data": threads, "next_cursor": None})
+    listed = service.run("thread", "list").out
+    assert "Is the moon full tonight, and does it m…" in listed
+    assert "thr_2" in listed
 
 
 def test_a_thread_is_a_readable_transcript() -> None:
