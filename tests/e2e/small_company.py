@@ -93,12 +93,12 @@ class Company:
 
 
 @contextmanager
-def small_company(folder: Path) -> Iterator[Company]:
-    """It works in `folder`, with one installation under way until the end."""
+def small_company(folder: Path, **settings: str) -> Iterator[Company]:
+    """It works in `folder`, with one installation under way until the end, and with further settings."""
     package, gate = held_package(folder)
     with priced_model(SCRIPTS) as base_url:
-        settings = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-any", "PATH": path_with_uv(folder)}
-        with serving(folder / "home", **settings) as service:
+        models = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-any"}
+        with serving(folder / "home", **models, PATH=path_with_uv(folder), **settings) as service:
             _agents(service)
             _servers(service, folder, package)
             _secrets(service)

@@ -10,8 +10,6 @@ from tests.e2e.service import Service, a_turn, serving
 
 pytestmark = [pytest.mark.timeout(240), needs_browser(), pytest.mark.requirement("U6")]
 
-PATHS = ("schedules", "threads", "gateway", "budgets", "approvals-decided")
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
@@ -88,16 +86,3 @@ def test_runs_are_chosen_and_cancelled_together(person: Person, service: Service
     page.get_by_role("button", name="Retry the chosen").click()
     expect(page.locator("#bulk")).to_contain_text("only a failed run can be retried")
     expect(page.get_by_label("Text")).to_have_value("choose")
-
-
-@pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
-@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1024, True), (390, False)])
-def test_each_area_can_be_read_by_everybody(browser: Browser, service: Service, width: int, *, dark: bool) -> None:
-    somebody = Person(browser, service.url, width=width, dark=dark)
-    somebody.sign_in(service.key)
-    for path in PATHS:
-        somebody.go(f"/console/{path}")
-        assert somebody.violations() == [], path
-        assert somebody.page.evaluate("document.documentElement.scrollWidth") <= width, path
-    assert somebody.complaints == []
-    somebody.page.context.close()

@@ -126,7 +126,7 @@ def test_a_browser_tells_what_waits_once_a_person_has_switched_it_on(person: Per
     run = service.start_run("asker", "Ask somebody.")
     until(lambda: bool(service.call("GET", "/approvals?state=pending")["data"]), what="the approval")
     person.renew("#who", "item-settled")
-    page.wait_for_function("window.told.length > 0")
+    until(lambda: page.evaluate("window.told.length > 0"), what="the notification")
     name = service.call("GET", "/organization")["name"]
     assert page.evaluate("window.told") == [f"1 waits for a person: Dragoman, {name}"]
     person.renew("#who", "item-settled")

@@ -23,13 +23,15 @@ from application.workflows.validate_workflow import ValidateWorkflow, ValidateWo
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.json_value import JsonObject, JsonValue
+from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
+from domain.workflows.plan import Plan
 from interfaces.console.canvas import CanvasChoices, forms_text, graph_text, places
 from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import HEADERS, Pages
+from interfaces.console.questions import content_of, fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.workflow_text import definition_of, text_of
@@ -74,9 +76,7 @@ class WorkflowPages:
         wanted = WorkflowRunFilter(workflow_id=newest.id, status=None)
         runs = await self._runs.execute(principal, wanted, PageRequest(limit=RECENT))
         compilation = compile_workflow(shown.definition)
-        schema = None
-        if compilation.plan is not None and isinstance(compilation.plan.entrypoint.config, EntrypointConfig):
-            schema = compilation.plan.entrypoint.config.schema
+        schema = _input_schema(compilation.plan)
         return {
             "workflow": shown,
             "newest": newest.version,
@@ -87,9 +87,17 @@ class WorkflowPages:
             "nodes": nodes_of(shown.definition),
             "definition": await asyncio.to_thread(text_of, shown.definition),
             "schema": schema,
+            "input_fields": fields_of(schema or {}),
+            "schema_digest": canonical_digest(schema),
             "may_run": principal.role.includes(Role.RUNNER),
             "may_change": principal.role.includes(Role.ADMIN),
         }
+
+
+def _input_schema(plan: Plan | None) -> JsonObject | None:
+    """The schema that the entry point gives for the input of a run."""
+    config = None if plan is None else plan.entrypoint.config
+    return config.schema if isinstance(config, EntrypointConfig) else None
 
 
 def nodes_of(definition: WorkflowDefinition) -> list[dict[str, object]]:
@@ -255,13 +263,19 @@ async def start_workflow(
     workflow: FromPath[str],
     data: Form,
     pages: NamedDependency[Pages],
+    get_workflow: NamedDependency[GetWorkflow],
     start_workflow_run: NamedDependency[StartWorkflowRun],
 ) -> Response[str]:
-    """Start a run of the newest version, and show it."""
-    with FormCheck() as check:
-        command = StartWorkflowRunCommand(
-            principal=request.principal, workflow=workflow, input=_entered(data.get("input", ""), field="input")
-        )
+    """Start a run of the newest version with the JSON if it was entered, else with the fields, and show it."""
+    principal, value = request.principal, data.get("input", "")
+    found = await get_workflow.execute(principal=principal, workflow=workflow)
+    schema = None if value.strip() else _input_schema(compile_workflow(found.definition).plan)
+    asked = fields_of(schema or {})
+    with FormCheck({field.key: f"input-{field.name}" for field in asked}) as check:
+        if asked and data.get("schema") != canonical_digest(schema):
+            raise invalid("workflow_changed", "The workflow has other inputs now: load the page again.")
+        entered = content_of(schema or {}, data) if asked else _entered(value, field="input")
+        command = StartWorkflowRunCommand(principal=principal, workflow=workflow, input=entered)
         started = await start_workflow_run.execute(command)
         return _to(f"/workflows/runs/{started.run.id}")
     return check.shown(pages, request)

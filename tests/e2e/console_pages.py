@@ -1,0 +1,119 @@
+"""Every page of the console by its route, with an address at which a small company has it; and what is no page of its own."""
+
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from interfaces.console.app import console_routes
+from tests.e2e.small_company import Company, small_company
+from tests.integration.http.test_console_registries import a_document
+
+NO_PAGES = {
+    "/agents/{agent_id}/history": "part of the agent's page",
+    "/audit/export": "a file",
+    "/authorize": "needs an OAuth client: test_gateway_authorization.py",
+    "/chat/{thread_id}/messages": "part of the chat",
+    "/inbox/detail": "part of the inbox",
+    "/runs/{run_id}/deliveries": "part of the run's page",
+    "/runs/{run_id}/events": "a file",
+    "/runs/{run_id}/raw": "a file",
+    "/runs/{run_id}/state": "part of the run's page",
+    "/runs/{run_id}/stream": "events",
+    "/servers/{slug}/calls": "part of the server's page",
+    "/servers/{slug}/install": "part of the server's page",
+    "/servers/{slug}/logs": "part of the server's page",
+    "/servers/{slug}/newer-version": "part of the server's page",
+    "/servers/{slug}/standing": "part of the server's page",
+    "/servers/{slug}/state": "part of the server's page",
+    "/sign-in/callback": "leads to another page",
+    "/sources/{source_id}": "a file",
+    "/static/{name}": "a file",
+    "/usage.csv": "a file",
+    "/workflows/runs/{run_id}/state": "part of the page of a workflow run",
+    "/workflows/runs/{run_id}/stream": "events",
+    "/workflows/{workflow}/changes": "part of the workflow's page",
+}
+"""Routes besides those below `/parts`, and why they are looked at elsewhere."""
+
+
+def page_routes() -> list[str]:
+    """The routes of the console that answer with whole pages."""
+    reading = {
+        path.replace(":str", "") for route in console_routes() if "GET" in route.http_methods for path in route.paths
+    }
+    return sorted(path for path in reading - NO_PAGES.keys() if not path.startswith("/parts/"))
+
+
+@contextmanager
+def a_registry(answers: Mapping[str, object]) -> Iterator[str]:
+    """A server with these answers by path; its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer = answers.get(self.path.partition("?")[0])
+            self.send_response(404 if answer is None else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving = threading.Thread(target=server.serve_forever, name="registry")
+    serving.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+@contextmanager
+def company_with_everything(folder: Path) -> Iterator[Company]:
+    """A small company that also has a registry, an identity provider and a schedule."""
+    entries = {"servers": [a_document()], "metadata": {}}
+    answers = {"/v0.1/servers": entries, "/v0.1/servers/com.example%2Ftickets/versions/latest": a_document()}
+    with (
+        a_registry(answers) as url,
+        small_company(folder, DRAGOMAN_MCP_REGISTRIES=f"ours={url}") as company,
+    ):
+        call = company.service.call
+        rules = [{"claim": "groups", "value": "agents", "role": "operator"}]
+        provider = {"name": "login", "issuer": "https://login.example.com", "client_id": "dragoman", "rules": rules}
+        call("POST", "/identity-providers", provider)
+        call("POST", "/schedules", {"name": "daily", "agent": "analyst", "cron": "0 8 * * *", "input": "Good morning"})
+        yield company
+
+
+def addresses(company: Company) -> dict[str, str]:
+    """By route. Routes without parameters are their own address."""
+    call = company.service.call
+    agent, workflow = call("GET", "/agents/refunds")["id"], company.workflow
+    approval = call("GET", "/approvals?state=pending")["data"][0]["id"]
+    thread = call("GET", f"/runs/{company.finished}")["thread_id"]
+    runs = [run["id"] for run in call("GET", "/runs?limit=2")["data"]]
+    provider = call("GET", "/identity-providers/login")["id"]
+    return {
+        "/": "",
+        "/agents/{agent_id}": f"/agents/{agent}",
+        "/agents/{agent_id}/edit": f"/agents/{agent}/edit",
+        "/chat/{thread_id}": f"/chat/{thread}",
+        "/compare": f"/compare?run={runs[0]}&run={runs[1]}",
+        "/inbox": f"/inbox?item=approval:{approval}",
+        "/runs/{run_id}": f"/runs/{company.finished}",
+        "/servers-registries/{registry}/{namespace}/{name}": "/servers-registries/ours/com.example/tickets",
+        "/servers/{slug}": "/servers/catalog",
+        "/servers/{slug}/edit": "/servers/catalog/edit",
+        "/servers/{slug}/try": "/servers/tickets/try?tool=find_ticket",
+        "/settings/identity-providers/{provider}": f"/settings/identity-providers/{provider}",
+        "/settings/model-providers/{name}": "/settings/model-providers/office",
+        "/sign-in/{code}": "/sign-in/a-code",
+        "/threads/{thread_id}": f"/threads/{thread}",
+        "/workflows/{workflow}": f"/workflows/{workflow}",
+        "/workflows/{workflow}/edit": f"/workflows/{workflow}/edit",
+        "/workflows/runs/{run_id}": f"/workflows/runs/{company.workflow_run}",
+    }

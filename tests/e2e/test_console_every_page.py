@@ -1,0 +1,49 @@
+"""Each page of the console, by its route: everybody can read it in both themes at three widths, and none is wider than its screen."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.console_pages import NO_PAGES, addresses, company_with_everything, page_routes
+from tests.e2e.small_company import Company
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.requirement("U6")]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with browsing() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
+    with company_with_everything(tmp_path_factory.mktemp("pages")) as opened:
+        yield opened
+
+
+def test_what_is_no_page_is_still_a_route() -> None:
+    assert NO_PAGES.keys().isdisjoint(page_routes())
+    assert len(page_routes()) > 40
+
+
+@needs_browser()
+@pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
+@pytest.mark.parametrize("width", [1280, 1024, 390])
+def test_each_page_can_be_read_by_everybody_in_both_themes(browser: Browser, company: Company, width: int) -> None:
+    somebody = Person(browser, company.service.url, width=width)
+    somebody.sign_in(company.service.key)
+    known = addresses(company)
+    for route in page_routes():
+        somebody.go(f"/console{known.get(route, route)}")
+        expect(somebody.page.get_by_role("main")).to_be_visible()
+        expect(somebody.page.locator(".htmx-request")).to_have_count(0)  # parts that a page fetches by itself
+        somebody.page.evaluate("for (const folded of document.querySelectorAll('main details')) folded.open = true")
+        for theme in ("light", "dark"):
+            somebody.page.emulate_media(color_scheme=theme)
+            assert somebody.violations() == [], f"{route}, {theme}"
+        assert somebody.page.evaluate("document.documentElement.scrollWidth") <= width, route
+    assert somebody.complaints == []
+    somebody.page.context.close()
