@@ -1,5 +1,6 @@
 """Remote agents over A2A as tools: an agent by the protocol's own library, called by runs under policy, ledger and audit."""
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ import httpx
 import pytest
 
 from tests.e2e.processes import until
-from tests.e2e.service import ROOT, SERVERS, Service, a_turn, serving
+from tests.e2e.service import ROOT, SERVERS, Json, Service, a_turn, serving
 
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 pytestmark = [pytest.mark.requirement("X5")]
@@ -106,6 +107,87 @@ def test_a_cancelled_run_cancels_the_task_of_its_remote_agent(
         until(lambda: log.exists() and "given wait" in log.read_text(), what="the task")
         service.call("POST", f"/runs/{run_id}/cancel")
         until(lambda: "cancelled" in log.read_text(), what="the cancellation of the task")
+
+
+@pytest.mark.requirement("E1")
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM], ids=lambda number: number.name)
+def test_the_task_of_a_remote_agent_is_continued_by_another_worker(
+    tmp_path: Path, signal_number: signal.Signals
+) -> None:
+    home, gate, log = tmp_path / "home", tmp_path / "gate", tmp_path / "log"
+    with remote(tmp_path) as url:
+        with serving(home) as service:
+            registered(service, url)
+            run_id = service.start_run(asking(service, "waits", {"message": f"gate {gate}"}))
+            until(lambda: _is_told(service, run_id), what="the task")
+            service.stop(signal_number)
+        gate.touch()
+        with serving(home) as again:
+            done = again.call("GET", f"/runs/{run_id}/wait")["run"]
+    assert (done["status"], done["output"].partition("\n")[0]) == ("completed", f"echo gate {gate}")
+    assert log.read_text().splitlines() == [f"given gate {gate}"]
+
+
+def _is_told(service: Service, run_id: str) -> bool:
+    """Whether the task is waited for: its state is progress of the second leg of the call."""
+    return "TASK_STATE" in str(service.call("GET", f"/runs/{run_id}/events"))
+
+
+def test_what_a_remote_agent_asks_is_asked_of_people(
+    service: Service, register: Callable[..., None], tmp_path: Path
+) -> None:
+    with remote(tmp_path) as url:
+        register(url, elicitation="ask")
+        waiting = service.run(asking(service, "asker", {"message": "ask"}))["run"]
+        assert waiting["status"] == "requires_action"
+        [use] = waiting["pending"]
+        assert use["elicitation"]["message"] == "Which city?"
+        answered = resumed(service, waiting, {"action": "accept", "content": {"answer": "Lisbon"}})
+        assert (answered["status"], answered["output"].partition("\n")[0]) == ("completed", "echo Lisbon")
+        declining = service.run(asking(service, "decliner", {"message": "ask"}))["run"]
+        assert "declined" in resumed(service, declining, {"action": "decline"})["output"]
+    assert (tmp_path / "log").read_text().splitlines() == ["given ask", "given Lisbon", "given ask", "cancelled"]
+
+
+def test_a_page_that_a_remote_agent_names_is_visited_by_people(
+    service: Service, register: Callable[..., None], tmp_path: Path
+) -> None:
+    with remote(tmp_path) as url:
+        register(url, elicitation="ask")
+        waiting = service.run(asking(service, "visitor", {"message": "sign in"}))["run"]
+        [use] = waiting["pending"]
+        assert use["elicitation"]["url"] == "https://example.com/consent"
+        service.call("POST", f"/runs/{waiting['id']}/cancel")
+
+
+@pytest.mark.requirement("C3", "C6")
+def test_an_approval_of_an_agent_of_dragoman_is_given_by_people_and_not_by_the_model(
+    service: Service, register: Callable[..., None]
+) -> None:
+    service.watched_server("watched", trusted=True)
+    note = "mcp__watched__note"
+    notes = a_turn("May I?", (note, {"text": "x"})), a_turn("Noted.")
+    policies = {note: {"decision": "require_approval"}}
+    service.agent("inner", service.script("inner", *notes), mcp_servers=["watched"], tool_policies=policies)
+    register(
+        f"{service.url}/a2a/v1/inner", elicitation="ask", headers={"Authorization": service.headers["Authorization"]}
+    )
+    waiting = service.run(asking(service, "outer", {"message": "note it"}))["run"]
+    [use] = waiting["pending"]
+    assert use["elicitation"]["message"].startswith(f"Approve the call {note}(")
+    done = resumed(service, waiting, {"action": "accept", "content": {"approved": True}})
+    assert (done["status"], done["output"].partition("\n")[0]) == ("completed", "Noted.")
+
+
+def resumed(service: Service, waiting: Json, answer: Json) -> Json:
+    """The run after the answer to its one question."""
+    [use] = waiting["pending"]
+    result = {**answer, "request_id": use["elicitation"]["request_id"]}
+    service.call(
+        "POST", f"/runs/{waiting['id']}/resume", {"tool_results": [{"tool_call_id": use["id"], "result": result}]}
+    )
+    done: Json = service.call("GET", f"/runs/{waiting['id']}/wait")["run"]
+    return done
 
 
 def test_a_changed_card_puts_the_agent_in_quarantine(

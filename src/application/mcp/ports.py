@@ -223,6 +223,7 @@ class McpCall:
       `request_state`.
     - `relay`: passes questions to the caller; legacy servers wait for the answers.
     - `logs`: receives the server's log messages about the call.
+    - `moves`: whether the interrupted call is continued elsewhere, so that its server must not be told to stop.
     """
 
     tool_name: str
@@ -236,6 +237,7 @@ class McpCall:
     request_state: str | None = None
     logs: LogTap | None = field(default=None, compare=False, repr=False)
     relay: CallerRelay | None = None
+    moves: Callable[[], bool] | None = field(default=None, compare=False, repr=False)
 
 
 class ServerState(StrEnum):

@@ -12,6 +12,9 @@ from domain.mcp.elicitation import InputRound
 
 IDEMPOTENCY_META = "dragoman/idempotency-key"
 """Key of the call id in `_meta`; a server can use it to recognize a repeated call."""
+KEEPS_STATE_META = "dragoman/keeps-state"
+ASKS_META = "dragoman/asks"
+"""Keys in `_meta` for the transport of remote agents: the caller stores where a call continues; it asks people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,8 @@ class ToolCallContext:
     - `logs`: receives what an MCP server logs during the call.
     - `relay`: answers what an MCP server asks during the call.
     - `caller`: for calls of agents; without it they are refused.
+    - `keeps_state`: the caller stores where the call of a remote agent continues, on an `InputAwaited` without a question.
+    - `moves`: whether an interrupted call is continued elsewhere.
     """
 
     tool_call_id: ToolCallId
@@ -41,3 +46,5 @@ class ToolCallContext:
     logs: LogTap | None = None
     relay: CallerRelay | None = None
     caller: AgentCaller | None = None
+    keeps_state: bool = False
+    moves: Callable[[], bool] | None = None

@@ -20,7 +20,7 @@ from application.mcp.ports import (
 )
 from application.policy.ports import SchemaValidator
 from application.tools import failure_text
-from application.tools.call_context import ToolCallContext
+from application.tools.call_context import ASKS_META, KEEPS_STATE_META, ToolCallContext
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_content
@@ -30,7 +30,7 @@ from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.elicitation import MAX_ROUNDS, InputRound
 from domain.mcp.kinds import kind_refusal
 from domain.mcp.pinning import DefinitionState, pinned_tool
-from domain.mcp.server import ElicitationPolicy, McpServer, OutputValidation
+from domain.mcp.server import ElicitationPolicy, McpServer, McpServerKind, OutputValidation
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
 
@@ -52,6 +52,7 @@ class ExecuteMcpTool:
       server.
     - A call without an outcome after `slow_ms` is logged while it waits.
     - A server receives requested input only if its policy allows it, at most ten times per call.
+    - An interrupted call of a remote agent stops the agent unless the call is continued elsewhere.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class ExecuteMcpTool:
             elif asked.ended and not tool.repeatable:
                 return failure_text.input_undeliverable(asked.questions[0].message, reply_content(reply).text)
             else:
-                again = self._asked(server, asked, given, known)
+                again = self._asked(server, asked, given, known, keeps_state=binding.continues and context.keeps_state)
             if isinstance(again, ToolResult):
                 return again
             if left_s <= 0:
@@ -202,10 +203,16 @@ class ExecuteMcpTool:
         return failure_text.changed_tool(tool.name)
 
     def _asked(
-        self, server: McpServer, asked: McpInputRequired, before: InputRound | None, known: InputRound | None
+        self,
+        server: McpServer,
+        asked: McpInputRequired,
+        before: InputRound | None,
+        known: InputRound | None,
+        *,
+        keeps_state: bool,
     ) -> InputRound | ToolResult:
         """The next round for a server that only wants a repetition, or the result if the input is
-        not available. Raises: InputAwaited for questions to a person."""
+        not available. Raises: InputAwaited for questions to a person, and for a round that is to be stored."""
         awaited = InputRound(
             number=1 if before is None else before.number + 1,
             questions=asked.questions,
@@ -217,8 +224,10 @@ class ExecuteMcpTool:
             return failure_text.asked_too_often(MAX_ROUNDS)
         if asked.unsupported:
             return failure_text.input_unsupported(asked.unsupported)
-        if awaited.current is None:
+        if awaited.current is None and not keeps_state:
             return awaited
+        if awaited.current is None:
+            raise InputAwaited(awaited)
         if server.config.elicitation is ElicitationPolicy.DECLINE:
             return failure_text.input_declined(awaited.current.message)
         if any(question.schema and self._schemas.problem_with(question.schema) for question in awaited.questions):
@@ -320,13 +329,24 @@ def _mcp_call(
         timeout_s=timeout_s,
         output_schema=binding.output_schema,
         definition=binding.definition,
-        meta=context.meta or None,
+        meta=_meta(server, context) or None,
         accepts_input=server.config.elicitation is ElicitationPolicy.ASK,
         input_responses=None if given is None else given.answers or None,
         request_state=None if given is None else given.request_state,
         logs=context.logs,
         relay=context.relay,
+        moves=context.moves if binding.continues and given is not None else None,
     )
+
+
+def _meta(server: McpServer, context: ToolCallContext) -> dict[str, str]:
+    if server.config.kind is not McpServerKind.A2A:
+        return context.meta
+    asks = server.config.elicitation is ElicitationPolicy.ASK
+    if context.relay is not None:
+        asks = "elicitation" in context.relay.capabilities
+    state = {KEEPS_STATE_META: "yes"} if context.keeps_state else {}
+    return {**context.meta, **state, **({ASKS_META: "yes"} if asks else {})}
 
 
 def _known_answers(known: InputRound | None, asked: McpInputRequired) -> dict[str, JsonObject]:

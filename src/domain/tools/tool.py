@@ -21,6 +21,7 @@ class McpBinding:
     - `definition`: the definition at the start of the run; a changed tool is not called.
     - `pin`: the server's state when the toolset was built; None for a server that is not registered.
     - `asks`: requests that the server may send to clients of the gateway.
+    - `continues`: a call with a stored state only reads on, so that it may be sent again.
     - `inline`: the server itself if it belongs to a workflow run and is not registered.
     """
 
@@ -31,6 +32,7 @@ class McpBinding:
     timeout_s: float | None = None
     definition: McpToolDefinition | None = None
     asks: frozenset[ClientRequestKind] = frozenset()
+    continues: bool = False
     inline: McpServer | None = field(default=None, repr=False)
     pin: ServerPin | None = None
 

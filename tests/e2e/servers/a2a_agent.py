@@ -1,6 +1,7 @@
 """A remote agent by A2A's own library: python a2a_agent.py LOG BINDING DESCRIPTION. It prints its address.
 
-It echoes messages, asks where the text is `ask`, fails where it is `fail`, and does not end where it is `wait`."""
+It echoes messages, asks where the text is `ask` or `sign in`, fails where it is `fail`, does not end where it is `wait`, and
+waits for the file where it is `gate FILE`."""
 
 import asyncio
 import socket
@@ -34,6 +35,14 @@ class Echo(AgentExecutor):  # type: ignore[misc]
             await updater.requires_input(updater.new_agent_message([Part(text="Which city?")]))
             return
         await updater.start_work()
+        if text == "sign in" and context.current_task is None:
+            await updater.requires_auth(
+                updater.new_agent_message([Part(text="Visit https://example.com/consent first.")])
+            )
+            return
+        if text.startswith("gate "):
+            while not Path(text.removeprefix("gate ")).exists():  # noqa: ASYNC110 (a file has no event)
+                await asyncio.sleep(0.05)
         if text == "wait":
             await asyncio.Event().wait()
         if text == "fail":

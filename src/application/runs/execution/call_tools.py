@@ -40,6 +40,10 @@ from domain.tools.tool import Tool
 logger = logging.getLogger(__name__)
 
 
+_MOVES = (StopReason.SHUTDOWN, StopReason.LEASE_LOST)
+"""Another worker continues the run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallToolsSettings:
     """`parallel_calls` bounds the parallel calls of a turn. `grace_s` is the time to stop after a
@@ -53,6 +57,7 @@ class CallTools:
     """Rules:
     - A call is executed only while the lease is valid. Whether it is allowed is decided before.
     - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
+    - The task of a remote agent is recorded before it is waited for.
     - An agent as a tool has the time of the run that it starts; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
     - An approved call is recorded before it is sent. Every outcome is stored when it is known.
     - The last outcome of a turn also stores the tool message and starts the next turn, or suspends the run.
@@ -114,6 +119,11 @@ class CallTools:
         except Interrupted:
             return  # the stop of the run answers its open calls; `execute` raises again
         except InputAwaited as asked:
+            if asked.awaited.current is None:
+                call = replace(call, input=sealed(asked.awaited, self._box))
+                await session.advance(lambda: Step(run=session.run, changed=(call,)))
+                await self._settle(session, toolset, call, deadline)
+                return
             leaked = session.guard.questions(asked.awaited) or session.guard.seen(call.id)
             if leaked is not None:
                 raise CanaryFound(leaked, tool_call_id=call.id) from None
@@ -155,6 +165,8 @@ class CallTools:
             max_result_bytes=policy.max_result_bytes,
             holds_canary=session.guard.watch_of(call.id),
             caller=_caller(session, tool),
+            keeps_state=True,
+            moves=lambda: session.stop.fired in _MOVES,
         )
         try:
             with session.stop.interruptible(timeout_s + self._settings.grace_s):
@@ -220,7 +232,7 @@ def _caller(session: RunSession, tool: Tool) -> AgentCaller | None:
         agent_id=session.agent.id,
         run_id=run.id,
         depth=0 if called_by is None else called_by.depth,
-        moves=lambda: stop.fired in (StopReason.SHUTDOWN, StopReason.LEASE_LOST),
+        moves=lambda: stop.fired in _MOVES,
     )
 
 

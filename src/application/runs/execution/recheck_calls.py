@@ -33,7 +33,7 @@ class RecheckCalls:
       approval.
     - A call recorded before a crash may have been sent. It is sent again only if it was
       repeatable and still is. Otherwise its outcome is unknown, or, if policy says so, a person
-      decides.
+      decides. A call of a remote agent whose task was recorded is continued.
     """
 
     def __init__(self, *, check: CheckToolCall, clock: Clock) -> None:
@@ -85,6 +85,7 @@ def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_
         return outcome_unknown() if call.was_perhaps_sent else checked.answer
     if call.was_perhaps_sent:
         repeatable = call.repeatable and checked.tool is not None and checked.tool.repeatable
+        repeatable = repeatable or _continues(call, checked.tool)
         sent_again_by_approval = call.state is ToolCallState.APPROVED and not is_stale
         if not repeatable and not sent_again_by_approval:
             if policy.on_unknown_outcome is OnUnknownOutcome.INFORM:
@@ -99,6 +100,10 @@ def _decided(call: ToolCall, checked: CheckedCall, policy: ToolPolicy, *, agent_
     if call.state is not ToolCallState.UNDECIDED:
         return call
     return replace(call, state=ToolCallState.AWAITING_CLIENT if call.is_displayed else ToolCallState.APPROVED)
+
+
+def _continues(call: ToolCall, tool: Tool | None) -> bool:
+    return call.input is not None and tool is not None and tool.mcp is not None and tool.mcp.continues
 
 
 def _is_bound(call: ToolCall, checked: CheckedCall, agent_version: int) -> bool:

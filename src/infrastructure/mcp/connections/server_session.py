@@ -33,7 +33,6 @@ from mcp.types import (
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.mcp.contents import ContentMethod, ContentRequest
-from application.mcp.log_messages import LogTap
 from application.mcp.news import ListKind
 from application.mcp.ports import (
     ContentBlock,
@@ -311,8 +310,8 @@ class ServerSession:
             headers=headers,
             meta=meta,
             on_progress=on_progress,
-            logs=call.logs,
             asked=asked,
+            call=call,
         )
 
     async def _request(
@@ -324,8 +323,8 @@ class ServerSession:
         headers: Mapping[str, str] | None = None,
         meta: Mapping[str, Any] | None = None,
         on_progress: ProgressCallback | None = None,
-        logs: LogTap | None = None,
         asked: AskedCall | None = None,
+        call: McpCall | None = None,
     ) -> dict[str, Any]:
         if self._is_modern:
             params["_meta"] = {**params.get("_meta", {}), **(meta or self._meta)}
@@ -338,13 +337,19 @@ class ServerSession:
                 if asked is not None:
                     asked.timeout = timeout
                 return await self._exchanges.request(
-                    request_id, method, params, headers=headers, on_progress=on_progress, logs=logs
+                    request_id,
+                    method,
+                    params,
+                    headers=headers,
+                    on_progress=on_progress,
+                    logs=None if call is None else call.logs,
                 )
         except TimeoutError as exc:
             self._abandon(request_id, "timed out")
             raise McpFailure(McpFailureKind.TIMEOUT, "The server did not answer in time.") from exc
         except asyncio.CancelledError:
-            self._abandon(request_id, "cancelled")
+            if call is None or call.moves is None or not call.moves():
+                self._abandon(request_id, "cancelled")
             raise
         except MCPError as exc:
             raise self._failure(exc) from exc

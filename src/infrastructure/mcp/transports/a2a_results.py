@@ -20,7 +20,7 @@ Json = Mapping[str, Any]
 
 def tool_of(card: Json) -> dict[str, object]:
     """The tool of an agent. Its `_meta` has the digest of the whole card, so any change of the card is one of the tool."""
-    skills = [_skill(skill) for skill in _objects(card.get("skills"))[:_MAX_SKILLS]]
+    skills = [_skill(skill) for skill in json_objects(card.get("skills"))[:_MAX_SKILLS]]
     told = [f"Gives the agent {_text(card.get('name'))} a task: {_text(card.get('description'))}", *skills]
     return {
         "name": TOOL,
@@ -44,19 +44,28 @@ def tool_of(card: Json) -> dict[str, object]:
 
 def message_of(arguments: Json, message_id: str) -> dict[str, object]:
     """The parameters of `SendMessage` for the arguments of a call; the answer comes as soon as there is a task."""
-    parts: list[object] = [{"text": str(arguments.get("message", ""))}]
+    parts: list[Json] = [{"text": str(arguments.get("message", ""))}]
     if isinstance(arguments.get("data"), dict):
         parts.append({"data": arguments["data"]})
-    message: dict[str, object] = {"messageId": message_id, "role": "ROLE_USER", "parts": parts}
-    for name, field in (("context_id", "contextId"), ("task_id", "taskId")):
-        if arguments.get(name):
-            message[field] = str(arguments[name])
+    names = {"taskId": arguments.get("task_id"), "contextId": arguments.get("context_id")}
+    return parameters_of(parts, message_id, names)
+
+
+def parameters_of(parts: Sequence[Json], message_id: str, names: Json) -> dict[str, object]:
+    """The parameters of `SendMessage`; `names` may have the task and the context."""
+    named = {field: str(name) for field, name in names.items() if name}
+    message = {"messageId": message_id, "role": "ROLE_USER", "parts": list(parts), **named}
     modes = ["text/plain", "application/json"]
     return {"message": message, "configuration": {"returnImmediately": True, "acceptedOutputModes": modes}}
 
 
+def said_in(message: Json) -> Sequence[str]:
+    """The texts of a message."""
+    return [part["text"] for part in json_objects(message.get("parts")) if isinstance(part.get("text"), str)]
+
+
 def state_of(task: Json) -> str:
-    return str(_object(task.get("status")).get("state", ""))
+    return str(json_object(task.get("status")).get("state", ""))
 
 
 def result_of_message(message: Json) -> dict[str, object]:
@@ -65,8 +74,8 @@ def result_of_message(message: Json) -> dict[str, object]:
 
 def result_of_task(task: Json) -> dict[str, object]:
     """The artifacts of a task, or what it asks; a failed task is an error."""
-    state, status = state_of(task), _object(task.get("status"))
-    said = list(_contents(_object(status.get("message"))))
+    state, status = state_of(task), json_object(task.get("status"))
+    said = list(_contents(json_object(status.get("message"))))
     about = f"task_id: {task.get('id')}, context_id: {task.get('contextId')}"
     if state in WAITING:
         note = f"The task waits for an answer. Answer by another call with its {about}."
@@ -74,7 +83,7 @@ def result_of_task(task: Json) -> dict[str, object]:
     if state != "TASK_STATE_COMPLETED":
         ended = state.removeprefix("TASK_STATE_").lower() or "unknown"
         return {"content": [{"type": "text", "text": f"The task ended: {ended}."}, *said], "isError": True}
-    made = [content for artifact in _objects(task.get("artifacts")) for content in _contents(artifact)]
+    made = [content for artifact in json_objects(task.get("artifacts")) for content in _contents(artifact)]
     return {"content": [*(made or said), {"type": "text", "text": about}], "isError": False}
 
 
@@ -87,7 +96,7 @@ def fault_after_message(fault: TransportFault, task: Json) -> TransportFault:
 
 
 def _contents(holder: Json) -> Iterator[dict[str, object]]:
-    for part in _objects(holder.get("parts")):
+    for part in json_objects(holder.get("parts")):
         media_type = str(part.get("mediaType") or "application/octet-stream")
         if isinstance(part.get("text"), str):
             yield {"type": "text", "text": part["text"]}
@@ -111,9 +120,11 @@ def _text(value: object) -> str:
     return value[:_MAX_TEXT] if isinstance(value, str) else ""
 
 
-def _object(value: object) -> Json:
+def json_object(value: object) -> Json:
+    """The value if it is an object, else an empty one."""
     return cast(Json, value) if isinstance(value, dict) else {}
 
 
-def _objects(value: object) -> Sequence[Json]:
+def json_objects(value: object) -> Sequence[Json]:
+    """The objects in a list; none in anything else."""
     return [cast(Json, item) for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -243,3 +243,26 @@ async def test_all_decisions_are_one_step_and_a_call_that_waits_for_its_client_s
     [(_, step)] = [call.args for call in journal.commit.await_args_list]
     assert [call.id for call in step.settled] == [SENT.id]
     assert [call.id for call in step.changed] == [stale.id]
+
+
+@pytest.mark.requirement("X5", "A2")
+@pytest.mark.parametrize(
+    ("continues", "kept", "state"),
+    [
+        (True, b"sealed", ToolCallState.RECORDED),
+        (True, None, ToolCallState.SETTLED),
+        (False, b"sealed", ToolCallState.SETTLED),
+    ],
+    ids=["a recorded task", "a message without an answer", "another server"],
+)
+async def test_the_recorded_task_of_a_remote_agent_is_continued(
+    ports: Ports, continues: bool, kept: bytes | None, state: ToolCallState
+) -> None:
+    tool = a_tool()
+    assert tool.mcp is not None
+    toolset = a_toolset(replace(tool, mcp=replace(tool.mcp, continues=continues)))
+
+    call = await ports.decide(replace(SENT, input=kept), toolset=toolset)
+
+    assert call.state is state
+    assert state is ToolCallState.RECORDED or code_of(call) == "outcome_unknown"
