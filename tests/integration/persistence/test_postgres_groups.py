@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection, bindparam, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from infrastructure.persistence.engine.database import SYSTEM, Scope
@@ -17,7 +18,9 @@ from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.identity.store import add_organization
 from infrastructure.persistence.tables import organization, thread
 from infrastructure.persistence.threads.rows import add_thread
-from tests.builders import ORG, OTHER_ORG, a_thread, a_thread_id, an_organization
+from tests.builders import ORG, OTHER_ORG, a_thread, a_thread_id, an_agent, an_audit_event, an_organization
+from tests.contract.sql_legs import sql_stores
+from tests.contract.test_gateway import a_call, opened
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.conftest import add_first_organization
 from tests.integration.persistence.units import Gate, thread_numbers
@@ -101,6 +104,21 @@ async def test_units_that_wait_together_share_a_transaction(postgres: PostgresDa
     assert await thread_numbers(postgres) == list(range(10))
     (later,) = await together(postgres, adding(10))
     assert later not in transactions
+
+
+@pytest.mark.requirement("K4")
+async def test_calls_of_the_gateway_share_a_transaction_with_each_other_and_with_units_of_runs(
+    postgres: PostgresDatabase,
+) -> None:
+    stores = sql_stores(postgres)
+    await stores.agents.add(an_agent(), an_audit_event(1, action=AuditAction.AGENT_CREATED))
+    await opened(stores)
+    *_, of_thread = await asyncio.gather(
+        *(stores.gateway_ledger.intend(a_call(number)) for number in range(3)), postgres.write(adding(1), scope=ORG)
+    )
+    stored = text("SELECT DISTINCT CAST(xmin AS text) FROM gateway_call")
+    transactions = await postgres.read(lambda c: c.execute(stored).scalars().all(), scope=SYSTEM)
+    assert transactions == [of_thread]
 
 
 async def test_more_units_than_a_transaction_holds_are_all_stored(postgres: PostgresDatabase) -> None:

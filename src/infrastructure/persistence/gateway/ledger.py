@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from functools import partial
 
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
@@ -22,8 +22,9 @@ from domain.threads.thread import Quarantine
 from domain.tools.result import ToolResult
 from infrastructure.persistence.approvals.rows import cancel_approvals
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.database import SYSTEM, Database, Unit
 from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.gateway.call_rows import call_of, call_row, has_made, insert_call
 from infrastructure.persistence.tables import gateway_call, gateway_session, thread
 
@@ -182,7 +183,7 @@ class SqlGatewayLedger:
         """Store entries separately after one of them failed."""
         for entry in batch:
             try:
-                (answer,) = await self._database.write(_unit_of([entry]), scope=SYSTEM)
+                (answer,) = await self._database.write(partial(_stored_one_by_one, batch=[entry]), scope=SYSTEM)
             except IntegrityError:
                 _fail([entry], not_found("gateway session", entry.session_id))
             except Exception as error:  # noqa: BLE001 - it is for the caller
@@ -198,26 +199,39 @@ def _fail(batch: Sequence[_Entry], error: Exception) -> None:
             entry.done.set_exception(error)
 
 
-def _unit_of(batch: Sequence[_Entry]) -> Callable[[Connection], list[bool]]:
-    """All entries in one transaction: new rows together, then outcomes together, then the rest one by one."""
+def _unit_of(batch: Sequence[_Entry]) -> Unit[list[bool]]:
+    """All entries in one transaction. Without separate units they are sent at once, and share a transaction of PostgreSQL with others."""
+    if any(entry.own is not None for entry in batch):
+        return lambda connection: _stored_one_by_one(connection, batch)
+    return Staged(lambda connection: _stored_at_once(connection, batch))
 
-    def unit(connection: Connection) -> list[bool]:
-        if new := [entry.new for entry in batch if entry.new is not None]:
-            insert_call.run(connection, *new)
-        answers = [True] * len(batch)
-        settled = [index for index, entry in enumerate(batch) if entry.outcome is not None]
-        rows = [cast("dict[str, object]", batch[index].outcome) for index in settled]
-        if rows and len(rows) == 1:
-            answers[settled[0]] = _settle.run(connection, rows[0]).count == 1
-        elif rows and _settle.run(connection, *rows).count != len(rows):
-            raise _Doubled
-        for index, entry in enumerate(batch):
-            if entry.own is not None:
-                answers[index] = entry.own(connection)
-        record(connection, *(event for index, entry in enumerate(batch) if answers[index] for event in entry.audit))
-        return answers
 
-    return unit
+def _stored_at_once(connection: Connection, batch: Sequence[_Entry]) -> Stages[list[bool]]:
+    """Raises _Doubled if a call was settled before."""
+    if new := [entry.new for entry in batch if entry.new is not None]:
+        insert_call.run(connection, *new)
+    outcomes = [entry.outcome for entry in batch if entry.outcome is not None]
+    settled = _settle.run(connection, *outcomes) if outcomes else None
+    record(connection, *(event for entry in batch for event in entry.audit))
+    yield
+    if settled is not None and settled.count != len(outcomes):
+        raise _Doubled
+    return [True] * len(batch)
+
+
+def _stored_one_by_one(connection: Connection, batch: Sequence[_Entry]) -> list[bool]:
+    """An outcome that is not the first of its call stores nothing."""
+    answers = []
+    for entry in batch:
+        stored = entry.own is None or entry.own(connection)
+        if entry.new is not None:
+            insert_call.run(connection, entry.new)
+        if entry.outcome is not None:
+            stored = _settle.run(connection, entry.outcome).count == 1
+        if stored:
+            record(connection, *entry.audit)
+        answers.append(stored)
+    return answers
 
 
 def _outcome(settlement: GatewaySettlement) -> dict[str, object]:
