@@ -1,4 +1,4 @@
-"""Builds the whole ASGI application: HTTP API, gateway and console behind one request log."""
+"""Builds the whole ASGI application: HTTP API, protocols of others, gateway and console behind one request log."""
 
 from litestar import Litestar
 
@@ -17,6 +17,7 @@ from interfaces.gateway.subscriptions import ResourceSubscriptions
 from interfaces.gateway.tasks import GatewayTaskMethods
 from interfaces.http.access_log import RequestLog
 from interfaces.http.app import create_api
+from interfaces.http.protocols_entry import with_protocols
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.stream_places import StreamPlaces
 
@@ -32,7 +33,8 @@ def create_app(
     frames = EventFrames()
     places = StreamPlaces.among(container.settings().max_connections)
     app = create_api(container, frames=frames, places=places, heartbeat_s=heartbeat_s)
-    api = with_console(app.asgi_handler, container, frames=frames, places=places, heartbeat_s=heartbeat_s)
+    api = with_protocols(app.asgi_handler, container, places=places, heartbeat_s=heartbeat_s)
+    api = with_console(api, container, frames=frames, places=places, heartbeat_s=heartbeat_s)
     gateway = _gateway_endpoint(container, limits=stream_limits or StreamLimits(heartbeat_s=heartbeat_s))
     request_log = RequestLog(
         meter=container.meters(), log_context=container.log_context(), slow_ms=container.settings().log_slow_ms

@@ -25,6 +25,7 @@ CLI = Path("src/interfaces/cli")
 LOADED_ON_USE = (
     Path("src/interfaces/console/entry.py"),
     Path("src/interfaces/explorer/guides.py"),
+    Path("src/interfaces/http/protocols_entry.py"),
     Path("src/interfaces/http/scim/entry.py"),
 )
 

@@ -17,6 +17,7 @@ import yaml
 from litestar.routes import HTTPRoute
 
 from infrastructure.settings import Settings
+from interfaces.http.protocols_entry import PATHS as PROTOCOLS
 from tests.databases import PostgresDatabases
 from tests.e2e.processes import until
 from tests.e2e.service import ROOT, Json
@@ -225,7 +226,8 @@ async def test_the_ingress_passes_every_route_but_metrics(everything: dict[str, 
     prefixes = {path["path"] for path in paths if path["pathType"] == "Prefix"}
     exact = {path["path"] for path in paths if path["pathType"] == "Exact"}
     async with Harness().service() as service:
-        routes = {route.path for route in service.app.routes if isinstance(route, HTTPRoute)} | {"/console", "/mcp"}
+        routes = {route.path for route in service.app.routes if isinstance(route, HTTPRoute)}
+    routes |= {"/console", "/mcp", *PROTOCOLS}
     passed = {
         path
         for path in routes

@@ -43,7 +43,7 @@ asyncio.run(start())
 print(*sys.modules)
 """
 _LATER = {
-    "aiohttp", "alembic", "botocore", "cryptography", "ddgs", "dotenv", "genai_prices", "google.genai", "greenlet", "httpx", "httpx2", "interfaces.console.app", "jinja2", "jsonschema_rs", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
+    "aiohttp", "alembic", "botocore", "cryptography", "ddgs", "dotenv", "genai_prices", "google.genai", "greenlet", "httpx", "httpx2", "interfaces.console.app", "interfaces.http.protocols", "jinja2", "jsonschema_rs", "langfuse", "lxml", "mako", "mcp", "opentelemetry.sdk", "procrastinate",
     "psycopg", "pydantic_ai", "pydantic_monty", "pydantic_settings", "pygments", "rich", "sqlalchemy.dialects.postgresql", "trafilatura", "werkzeug",
 }  # fmt: skip
 """What is heavy, and not used by a service to which nothing was added yet."""

@@ -1,13 +1,12 @@
 """The entry to the console, which loads its code on the first request below `/console`."""
 
-from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp
 
-from application.system.lazy import Lazy
 from infrastructure.container import Container
 from interfaces.console_paths import PATH
 from interfaces.http.runs.frames import EventFrames
 from interfaces.http.stream_places import StreamPlaces
+from interfaces.late_app import with_late_app
 
 
 def with_console(
@@ -18,16 +17,4 @@ def with_console(
 
         return console_app(container, frames=frames, places=places, heartbeat_s=heartbeat_s)
 
-    console = Lazy(load)  # built in a thread, so that other requests are served meanwhile
-
-    async def routed(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == ScopeType.HTTP and is_below(scope["path"]):
-            await (await console.warm())(scope, receive, send)
-            return
-        await app(scope, receive, send)
-
-    return routed
-
-
-def is_below(path: str) -> bool:
-    return path == PATH or path.startswith(f"{PATH}/")
+    return with_late_app(app, load, below=[PATH])

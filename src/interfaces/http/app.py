@@ -6,10 +6,7 @@ from litestar.di import Provide
 from infrastructure.container import Container
 from interfaces.explorer.routes import EXPLORER
 from interfaces.http import health
-from interfaces.http.a2a.router import a2a_routers
-from interfaces.http.ag_ui.router import ag_ui_router
 from interfaces.http.agents import routes as agents
-from interfaces.http.ai_sdk.router import ai_sdk_router
 from interfaces.http.api_keys import routes as api_keys
 from interfaces.http.approvals import routes as approvals
 from interfaces.http.audit import routes as audit
@@ -24,9 +21,6 @@ from interfaces.http.mcp_servers import routes as mcp_servers
 from interfaces.http.metrics import metrics_router, monitoring
 from interfaces.http.model_providers import routes as model_providers
 from interfaces.http.oauth import routes as oauth
-from interfaces.http.openai.errors import handlers_by_path
-from interfaces.http.openai.router import PATH as OPENAI_PATH
-from interfaces.http.openai.router import openai_router
 from interfaces.http.openapi import SECURITY_SCHEME, BodySchemas, front_door, openapi_config, usual_address_of_document
 from interfaces.http.organization import routes as organization
 from interfaces.http.organizations import routes as organizations
@@ -86,7 +80,7 @@ _SLICES = (
 
 
 def create_api(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
-    """The API below `/v1`, those of other clients, health, metrics and the OpenAPI document. `frames` and `places`
+    """The API below `/v1`, SCIM, the registry, health, metrics and the OpenAPI document. `frames` and `places`
     are shared with other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
     own = {
@@ -124,11 +118,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
     return Litestar(
         route_handlers=[
             v1,
-            openai_router(container, places=places, heartbeat_s=heartbeat_s),
             registry_router(container),
-            ai_sdk_router(container, places=places, heartbeat_s=heartbeat_s),
-            ag_ui_router(container, places=places, heartbeat_s=heartbeat_s),
-            *a2a_routers(container, places=places, heartbeat_s=heartbeat_s),
             protocol_router(SCIM_PATH, container, {"scim_entry": scim_entry(container)}, scim, middleware=[]),
             front_door,
             usual_address_of_document,
@@ -146,7 +136,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
         },
         request_class=ApiRequest,
         request_max_body_size=MAX_JSON_BYTES,
-        exception_handlers=handlers_by_path(OPENAI_PATH),
+        exception_handlers=exception_handlers(),
         plugins=[BodyDecoding(), BodySchemas(), EnumSchemas(), ViewSchemas()],
         openapi_config=openapi_config(
             container.app_version(), tags=[*(slice_.TAG for slice_ in _SLICES), health.TAG, oauth.TAG]

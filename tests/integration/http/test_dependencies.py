@@ -10,6 +10,7 @@ from infrastructure.container import Container
 from interfaces.asgi import create_app
 from interfaces.console.app import console_app
 from interfaces.http.app import create_monitoring_app
+from interfaces.http.protocols import protocols_app
 from interfaces.http.routing import dependencies, named_dependencies, routes_of
 from interfaces.http.runs import routes as runs
 from interfaces.http.runs.frames import EventFrames
@@ -23,12 +24,16 @@ def _console(container: Container) -> Litestar:
     return console_app(container, frames=EventFrames(), places=StreamPlaces.among(4), heartbeat_s=15.0)
 
 
+def _protocols(container: Container) -> Litestar:
+    return protocols_app(container, places=StreamPlaces.among(4), heartbeat_s=15.0)
+
+
 def _handlers(app: Litestar) -> list[HTTPRouteHandler]:
     handlers = [handler for route in app.routes for handler in getattr(route, "route_handlers", ())]
     return [handler for handler in handlers if isinstance(handler, HTTPRouteHandler)]
 
 
-@pytest.mark.parametrize("make", [create_app, _console, create_monitoring_app])
+@pytest.mark.parametrize("make", [create_app, _console, _protocols, create_monitoring_app])
 async def test_every_handler_is_given_an_instance_of_the_class_that_it_asks_for(
     make: Callable[[Container], Litestar],
 ) -> None:
