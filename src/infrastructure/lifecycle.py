@@ -72,7 +72,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         stack.enter_context(container.home().owned())
         await stack.enter_async_context(_logging_to_collector(container))
-        await _end_leftovers()
+        await _end_leftovers(container)
         await _open_storage(container, stack)
         await when_storage_available(container, container.bootstrap_identity().execute)
         await stack.enter_async_context(_sealing(container))
@@ -116,7 +116,7 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         container.home().create()
         await stack.enter_async_context(_logging_to_collector(container))
-        await _end_leftovers()
+        await _end_leftovers(container)
         await _open_storage(container, stack)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
@@ -127,10 +127,12 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
         yield
 
 
-async def _end_leftovers() -> None:
-    """End MCP servers that outlived the process that started them."""
+async def _end_leftovers(container: Container) -> None:
+    """End MCP servers that outlived the process that started them, and prepare the control group for new ones."""
     if ended := await asyncio.to_thread(end_leftovers):
         logger.warning("ended %d processes of MCP servers whose service is gone", ended)
+    if await asyncio.to_thread(container.given_group().take):
+        logger.info("each started MCP server gets a control group")
 
 
 async def _end_left_containers(container: Container) -> None:

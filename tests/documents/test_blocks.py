@@ -20,6 +20,7 @@ NOT_RUN = {
     "docs/guides/ai-sdk.md": 2,
     "docs/guides/attacks.md": 1,
     "docs/guides/backup.md": 2,
+    "docs/guides/confinement.md": 1,
     "docs/guides/deploy.md": 6,
     "docs/guides/gateway.md": 3,
     "docs/guides/gateway-oauth.md": 1,

@@ -19,6 +19,7 @@ from application.system.ports import Clock, IdSource
 from application.system.rates import Rates
 from application.system.shared_permits import SharedPermits
 from domain.mcp.server import McpServer
+from infrastructure.confinement.given_group import GivenGroup
 from infrastructure.confinement.grants import Grants
 from infrastructure.confinement.sandbox import Sandbox, SandboxMode, probe_machine
 from infrastructure.events.row_notifications import RowNotifications
@@ -230,7 +231,7 @@ def node_runtime(home: Home) -> NodeRuntime:
     )
 
 
-def sandbox(settings: Settings, home: Home) -> Sandbox:
+def sandbox(settings: Settings, home: Home, *, group: GivenGroup) -> Sandbox:
     inherited = base_process_environment()
     user_home = inherited.get("HOME")
     search_path = inherited.get("PATH", os.defpath)
@@ -241,6 +242,7 @@ def sandbox(settings: Settings, home: Home) -> Sandbox:
         ports=settings.allowed_ports,
         user_home=None if user_home is None else Path(user_home),
         probe=partial(probe_machine, LAUNCHER, search_path=search_path),
+        group=lambda: group.path,
     )
 
 

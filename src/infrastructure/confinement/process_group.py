@@ -1,10 +1,12 @@
-"""Bounds on memory and number of a process and all its descendants, where no cgroup holds them. Standard library only."""
+"""A process and all its descendants: finding them, and bounds on their memory and number. Standard library only."""
 
 import os
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 NAMES = ("memory", "processes")
+Process = tuple[int, bytes]
+"""Process id and start time, which identify a process even after the id is reused."""
 
 
 class GroupLimits:
@@ -48,6 +50,50 @@ def below(root: int) -> list[int]:
             found += children
             parents += children
     return found
+
+
+def descendants(root: int) -> set[Process]:
+    """Every living process below root, by the parent ids in /proc, in any session or process group."""
+    children: dict[int, list[Process]] = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as stat:
+                # The command name, in parentheses, may hold any character: fields count from the
+                # last parenthesis.
+                fields = stat.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if fields and fields[0] not in (b"Z", b"X"):
+            children.setdefault(int(fields[1]), []).append((int(name), fields[19]))
+    found: set[Process] = set()
+    parents = [root]
+    while parents:
+        below = children.get(parents.pop(), [])
+        found.update(below)
+        parents.extend(pid for pid, _ in below)
+    return found
+
+
+def children(parent: int) -> list[int]:
+    """The direct children of a process with one thread."""
+    try:
+        with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
+            return [int(pid) for pid in file.read().split()]
+    except OSError:
+        return []
+
+
+def send(process: Process, number: int) -> bool | None:
+    """Send a signal: True if sent, None if the process is gone, False without permission."""
+    try:
+        os.kill(process[0], number)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        return False
+    return True
 
 
 def _resident(pid: int) -> int:

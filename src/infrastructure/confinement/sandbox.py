@@ -11,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from domain.mcp.network import ServerNetwork
+from infrastructure.confinement.control_group import OPTION
 from infrastructure.confinement.grants import Grants, Protected
 from infrastructure.confinement.landlock import PORTS_SINCE, TRUNCATE_SINCE
 from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
@@ -57,6 +58,7 @@ class Sandbox:
     """- `private` are paths that nothing confined may reach: HOME, the database.
     - `granted` are paths that the operator opens for all.
     - `ports` are the TCP ports that may be connected to; None for all, empty for no network.
+    - `group` is the control group in which each process gets one; None where there is none.
     """
 
     def __init__(
@@ -68,8 +70,10 @@ class Sandbox:
         ports: tuple[int, ...] | None,
         user_home: Path | None,
         probe: Callable[[], Machine],
+        group: Callable[[], Path | None] = lambda: None,
     ) -> None:
         self._mode = mode
+        self._group = group
         self._private = private
         self._granted = granted
         self._ports = ports
@@ -101,7 +105,9 @@ class Sandbox:
     async def describe(self) -> str:
         """How processes are confined here, in words."""
         async with self._probing:
-            return (await asyncio.to_thread(self.report)).words
+            held = await asyncio.to_thread(self.report)
+        bounded = "" if held.profile is None or self._group() is None else ", with a control group for each process"
+        return held.words + bounded
 
     async def options(
         self, grants: Grants, *, changes_modes: bool = False, network: ServerNetwork = ServerNetwork.FULL
@@ -115,7 +121,9 @@ class Sandbox:
             held = await asyncio.to_thread(self.report)
         if held.profile is None or held.profile == SandboxMode.CONTAINER or self._machine is None:
             raise CannotConfineError(held.words)
-        options = ["--profile", held.profile]
+        group = self._group()
+        options = [] if group is None else [OPTION, str(group)]
+        options += ["--profile", held.profile]
         if held.profile == BUBBLEWRAP and self._machine.bubblewrap is not None:
             options += ["--bubblewrap", self._machine.bubblewrap]
         if held.profile == LANDLOCK and not changes_modes:

@@ -35,6 +35,7 @@ from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from infrastructure.assembly import mcp as mcp_assembly
 from infrastructure.assembly import storage as storage_assembly
+from infrastructure.confinement.given_group import GivenGroup
 from infrastructure.confinement.sandbox import Sandbox
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
@@ -61,7 +62,10 @@ class McpServers(containers.DeclarativeContainer):
     install_directories = singleton(InstallDirectories, Platform.home.provided.servers_path)
     node_runtime: providers.Provider[NodeRuntime] = singleton(mcp_assembly.node_runtime, Platform.home)
     server_launches = singleton(InstalledLaunches, directories=install_directories, node=node_runtime)
-    sandbox: providers.Provider[Sandbox] = singleton(mcp_assembly.sandbox, Platform.settings, Platform.home)
+    given_group: providers.Provider[GivenGroup] = singleton(GivenGroup)
+    sandbox: providers.Provider[Sandbox] = singleton(
+        mcp_assembly.sandbox, Platform.settings, Platform.home, group=given_group
+    )
     server_confinement: providers.Provider[ServerConfinement] = singleton(
         mcp_assembly.server_confinement, sandbox=sandbox, directories=install_directories, node=node_runtime
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from infrastructure.confinement.process_group import descendants
 from infrastructure.mcp.transports import launcher
 
 SERVERS = Path(__file__).with_name("servers")
@@ -234,7 +235,7 @@ def test_ten_servers_end_when_the_process_group_of_their_host_is_killed() -> Non
         try:
             assert host.stdout is not None
             servers = set(json.loads(host.stdout.readline()))
-            below = {pid for pid, _ in launcher.descendants(host.pid)}
+            below = {pid for pid, _ in descendants(host.pid)}
             assert len(servers) == 10
             assert servers < below
         finally:

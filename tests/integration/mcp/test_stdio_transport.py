@@ -17,8 +17,8 @@ from mcp import Client, MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types import CallToolResult, JSONRPCNotification, TextContent
 
+from infrastructure.confinement.process_group import descendants
 from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
-from infrastructure.mcp.transports.launcher import descendants
 from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
 from infrastructure.mcp.transports.stdio_framing import UnreadableLineError
 from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process

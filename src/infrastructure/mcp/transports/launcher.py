@@ -6,7 +6,7 @@ typing or argparse, which would double its startup time. Above: ``stdio_process.
 server.
 
     LAUNCHER --lifeline FD [--environment FD] [--grace SECONDS] [--rlimit NAME=VALUE]... [--group NAME=VALUE]...
-        [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...] [--proxy FD]] -- COMMAND [ARGUMENT]...
+        [--cgroup DIRECTORY] [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...] [--proxy FD]] -- COMMAND [ARGUMENT]...
 
 - The server inherits stdin, stdout and stderr: the launcher is not in the data path.
 - The server's environment is read from a descriptor, and is that of the server alone; without the option
@@ -14,6 +14,7 @@ server.
 - It ends every descendant (SIGTERM, after the grace SIGKILL) when the server exits, when the
   lifeline pipe closes (also by Dragoman's death), on SIGTERM, SIGINT or SIGHUP, or at once when they
   together exceed a limit of the group.
+- With a control group, the server is started in one below it, which the kernel bounds and ends.
 - With a profile, the server is confined (`infrastructure.confinement.plan`), or not started. With
   namespaces, a process of ours is the first one in them: the kernel ends all others with it.
 - Exit code: the server's, 128 + N for signal N, 127 for an unknown command, 126 for one that cannot
@@ -29,11 +30,12 @@ import time
 from collections.abc import Mapping
 
 from infrastructure.confinement import landlock, namespaces, own_network
+from infrastructure.confinement.control_group import OPTION, ControlGroup
 from infrastructure.confinement.kernel import PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_SET_PDEATHSIG, prctl
 from infrastructure.confinement.memory_files import close_inherited, read_environment
 from infrastructure.confinement.plan import BUBBLEWRAP, NAMESPACES, Plan
 from infrastructure.confinement.priority import LoweredSessions, lower
-from infrastructure.confinement.process_group import GroupLimits, below
+from infrastructure.confinement.process_group import GroupLimits, Process, below, children, descendants, send
 
 LAUNCHER = (
     sys.executable,
@@ -51,8 +53,6 @@ GROUP_CHECK_S = 0.5
 
 
 Limits = dict[str, int]
-Process = tuple[int, bytes]
-"""Process id and start time, which identify a process even after the id is reused."""
 
 
 class UsageError(Exception):
@@ -66,6 +66,8 @@ class Options:
         self.limits: Limits = {}
         self.group = GroupLimits()
         self.plan: Plan | None = None
+        self.control_group: ControlGroup | None = None
+        self.group_path: str | None = None
         self.environment: Mapping[str, str] | None = None
         rest = list(arguments)
         while rest and rest[0] != "--":
@@ -87,21 +89,25 @@ class Options:
                 self.environment = read_environment(int(value))
             elif option == "--grace":
                 self.grace_s = float(value)
-            elif option == "--rlimit":
-                name, _, number = value.partition("=")
-                if not hasattr(resource, f"RLIMIT_{name.upper()}"):
-                    raise UsageError(f"there is no limit named {name!r}")
-                self.limits[name] = int(number)
-            elif option == "--group":
-                name, _, number = value.partition("=")
-                if not self.group.set(name, int(number)):
-                    raise UsageError(f"there is no limit named {name!r}")
+            elif option in ("--rlimit", "--group"):
+                self._set_limit(*value.partition("=")[::2], of_group=option == "--group")
+            elif option == OPTION:
+                self.group_path = value
             else:
                 self.plan = self.plan or Plan()
                 if not self.plan.set(option, value):
                     raise UsageError(f"unknown option {option!r}")
         except ValueError as exc:
             raise UsageError(f"{option}: {value!r} is not a number") from exc
+
+    def _set_limit(self, name: str, number: str, *, of_group: bool) -> None:
+        if of_group:
+            is_known = self.group.set(name, int(number))
+        else:
+            is_known = hasattr(resource, f"RLIMIT_{name.upper()}")
+            self.limits[name] = int(number)
+        if not is_known:
+            raise UsageError(f"there is no limit named {name!r}")
 
 
 class Launcher:
@@ -272,6 +278,8 @@ def _become_server(options: Options, launcher: int, service: int) -> None:
 def _bound(options: Options) -> None:
     """Resource limits. The number of processes is counted by the kernel where it counts those of
     the server alone."""
+    if options.control_group is not None:
+        options.control_group.enter()
     for name, value in options.limits.items():
         set_limit(getattr(resource, f"RLIMIT_{name.upper()}"), value)
     if options.plan is None:
@@ -288,50 +296,6 @@ def set_limit(limit: int, value: int) -> None:
     resource.setrlimit(limit, (bound, bound))
 
 
-def descendants(root: int) -> set[Process]:
-    """Every living process below root, by the parent ids in /proc, in any session or process group."""
-    children: dict[int, list[Process]] = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as stat:
-                # The command name, in parentheses, may hold any character: fields count from the
-                # last parenthesis.
-                fields = stat.read().rpartition(b")")[2].split()
-        except OSError:
-            continue
-        if fields and fields[0] not in (b"Z", b"X"):
-            children.setdefault(int(fields[1]), []).append((int(name), fields[19]))
-    found: set[Process] = set()
-    parents = [root]
-    while parents:
-        below = children.get(parents.pop(), [])
-        found.update(below)
-        parents.extend(pid for pid, _ in below)
-    return found
-
-
-def children(parent: int) -> list[int]:
-    """The direct children of a process with one thread."""
-    try:
-        with open(f"/proc/{parent}/task/{parent}/children", "rb") as file:
-            return [int(pid) for pid in file.read().split()]
-    except OSError:
-        return []
-
-
-def send(process: Process, number: int) -> bool | None:
-    """Send a signal: True if sent, None if the process is gone, False without permission."""
-    try:
-        os.kill(process[0], number)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        return False
-    return True
-
-
 def complain(message: str) -> None:
     """Write one line to stderr, for the server's log; a closed stderr is ignored."""
     try:
@@ -341,7 +305,21 @@ def complain(message: str) -> None:
 
 
 def run(options: Options) -> int:
-    """Run the server to its end, in this process; with namespaces, in the first process in them."""
+    """Run the server to its end, in a control group if there is one."""
+    if options.group_path is None:
+        return _run(options)
+    limits = options.group
+    group = options.control_group = ControlGroup(options.group_path, memory=limits.memory, processes=limits.processes)
+    try:
+        return _run(options)
+    finally:
+        if excess := group.excess():
+            complain(f"the server used {excess} and was ended")
+        group.end()
+
+
+def _run(options: Options) -> int:
+    """Run the server in this process; with namespaces, in the first process in them."""
     if options.plan is None or options.plan.profile != NAMESPACES:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         return Launcher(options).run()

@@ -5,13 +5,14 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO
 
 import anyio
 
-from infrastructure.confinement.leftovers import end_marked, new_mark
+from infrastructure.confinement.control_group import end_group, with_group
+from infrastructure.confinement.leftovers import MARK, end_marked, new_mark
 from infrastructure.confinement.memory_files import environment_bytes, memory_file
 from infrastructure.confinement.process_group import NAMES
 from infrastructure.mcp.transports.launcher import LAUNCHER
@@ -57,13 +58,21 @@ class ServerProcess:
     below it have ended. A pidfd reports the end: asyncio's subprocesses can be cancelled between
     spawn and hand-over, and use a thread per process."""
 
-    def __init__(self, process: Spawned, *, lifeline: int, mark: dict[str, str], on_exit: Callable[[], None]) -> None:
-        """Takes the process and the lifeline. Raises OSError if no descriptor is left."""
+    def __init__(
+        self,
+        process: Spawned,
+        *,
+        lifeline: int,
+        mark: dict[str, str],
+        group: str | None,
+        on_exit: Callable[[], None],
+    ) -> None:
+        """Takes the process and the lifeline. `group` is the control group that the launcher makes. Raises OSError if no descriptor is left."""
         self._loop = asyncio.get_running_loop()
         self._on_exit = on_exit
         self._exited: asyncio.Future[int] = self._loop.create_future()
         self._interrupted: asyncio.CancelledError | None = None
-        self._process, self._lifeline, self._mark = process, lifeline, mark
+        self._process, self._lifeline, self._mark, self._group = process, lifeline, mark, group
         self._pidfd = os.pidfd_open(process.pid)
         self._loop.add_reader(self._pidfd, self._reap)
 
@@ -78,8 +87,10 @@ class ServerProcess:
         process: Spawned | None = None
         try:
             given = _inherited(environment) | dict(command.env) | mark
+            confinement, group = with_group(command.confinement, mark[MARK])
+            command = replace(command, confinement=confinement)
             process = await _launched(command, given, mark, lifeline_end, kill_grace_s)
-            return cls(process, lifeline=lifeline, mark=mark, on_exit=on_exit)
+            return cls(process, lifeline=lifeline, mark=mark, group=group, on_exit=on_exit)
         except BaseException:
             os.close(lifeline)
             if process is not None:
@@ -143,6 +154,8 @@ class ServerProcess:
             return
         if code < 0:  # the launcher was killed, and may have left something behind
             end_marked(self._mark)
+        if self._group is not None:
+            _ = self._loop.run_in_executor(None, end_group, self._group)
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._exited.set_result(code if code >= 0 else 128 - code)
