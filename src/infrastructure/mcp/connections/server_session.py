@@ -336,13 +336,9 @@ class ServerSession:
             with Deadline(deadline) as timeout:
                 if asked is not None:
                     asked.timeout = timeout
+                logs = None if call is None else call.logs
                 return await self._exchanges.request(
-                    request_id,
-                    method,
-                    params,
-                    headers=headers,
-                    on_progress=on_progress,
-                    logs=None if call is None else call.logs,
+                    request_id, method, params, headers=headers, on_progress=on_progress, logs=logs
                 )
         except TimeoutError as exc:
             self._abandon(request_id, "timed out")
