@@ -45,6 +45,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "workflow_tool_ttl_s": "How long after its registration a [tool of a workflow run](workflow-language.md#credentials) may be called with what the run bound to it.",
         "tool_search_threshold": f"How many MCP tools an agent is shown at most; with more it [searches]({_GUIDES}/many-tools.md).",
         "gateway_authorization_server": f"The authorization server to which the [gateway]({_GUIDES}/gateway-oauth.md#use-another-authorization-server) sends clients, instead of being one.",
+        "a2a_signing_key": f"The key that [signs agent cards]({_GUIDES}/a2a.md#signed-cards).",
+        "a2a_trusted_keys": f"A file of public keys: one of them must have signed the card of a [remote agent]({_GUIDES}/a2a.md#call-a-remote-agent). Without it cards need no signature.",
         "gateway_tool_search_threshold": f"How many MCP tools a client of the gateway is listed at most; with more it [searches]({_GUIDES}/gateway.md#let-clients-search-for-tools). Without it all are listed.",
     },
     "Models": {

@@ -98,6 +98,12 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
     gateway_authorization_server: Annotated[str, AfterValidator(values.issuer)] | None = Field(
         default=None, description="the issuer of an identity provider", examples=["https://login.example.com"]
     )
+    a2a_signing_key: Path | None = Field(
+        default=None, description="a PEM file with the key that signs agent cards", examples=["/run/secrets/a2a.pem"]
+    )
+    a2a_trusted_keys: Path | None = Field(
+        default=None, description="a file of JSON Web Keys that sign remote agents' cards", examples=["/etc/a2a.json"]
+    )
     registry_organization: str | None = Field(
         default=None, pattern="^org_[0-9A-Za-z]{26}$", description="the id of an organization", examples=["org_01HX4B…"]
     )

@@ -1,5 +1,6 @@
 """Remote agents over A2A as tools: an agent by the protocol's own library, called by runs under policy, ledger and audit."""
 
+import json
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from jwt import PyJWK
 
 from tests.e2e.processes import until
 from tests.e2e.service import ROOT, SERVERS, Json, Service, a_turn, serving
@@ -15,6 +19,8 @@ from tests.e2e.service import ROOT, SERVERS, Json, Service, a_turn, serving
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 pytestmark = [pytest.mark.requirement("X5")]
 pytest.importorskip("a2a.server")
+A2ACardResolver = pytest.importorskip("a2a.client").A2ACardResolver
+create_signature_verifier = pytest.importorskip("a2a.utils.signing").create_signature_verifier
 
 TOOL = "mcp__echo__send_message"
 BINDINGS = ("JSONRPC", "HTTP+JSON")
@@ -201,3 +207,26 @@ def test_a_changed_card_puts_the_agent_in_quarantine(
         service.call("PATCH", "/mcp-servers/echo", {"url": url})
         assert "echo hello" not in service.run(name)["run"]["output"]
     assert (tmp_path / "log").read_text().splitlines() == ["given hello"]
+
+
+@pytest.mark.requirement("C6")
+async def test_cards_are_signed_and_only_those_of_trusted_keys_are_used(tmp_path: Path) -> None:
+    key = generate_private_key(SECP256R1()).private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    pem, trusted = tmp_path / "a2a.pem", tmp_path / "trusted.json"
+    pem.write_bytes(key)
+    settings = {"DRAGOMAN_A2A_SIGNING_KEY": str(pem), "DRAGOMAN_A2A_TRUSTED_KEYS": str(trusted)}
+    with serving(tmp_path / "home", **settings) as service:
+        service.agent("inner", service.script("inner", a_turn("Noted.")))
+        here = f"{service.url}/a2a/v1/inner"
+        async with httpx.AsyncClient(trust_env=False) as http:
+            keys = (await http.get(f"{here}/.well-known/jwks.json")).json()
+            verify = create_signature_verifier(lambda *_: PyJWK.from_dict(keys["keys"][0]), ["ES256"])
+            card = await A2ACardResolver(http, here).get_agent_card(signature_verifier=verify)
+        assert card.name == "inner"
+        registered(service, here, headers={"Authorization": service.headers["Authorization"]})
+        trusted.write_text(json.dumps({"keys": []}))
+        asks = asking(service, "outer", {"message": "note it"})
+        assert "Noted." not in service.run(asks)["run"]["output"]
+        trusted.write_text(json.dumps(keys))
+        service.call("POST", "/mcp-servers/echo/test")
+        assert service.run(asks)["run"]["output"].startswith("Noted.")

@@ -1,10 +1,11 @@
-"""Port of the A2A slice."""
+"""Ports of the A2A slice."""
 
 from typing import Protocol
 
 from domain.a2a.push import PushConfig
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId
+from domain.json_value import JsonObject
 
 
 class PushConfigStore(Protocol):
@@ -23,3 +24,13 @@ class PushConfigStore(Protocol):
 
     async def remove(self, organization_id: OrganizationId, run_id: RunId, config_id: str, audit: AuditEvent) -> bool:
         """Remove a config with its deliveries, so that nothing more is sent. False if there is none."""
+
+
+class CardSigner(Protocol):
+    """Signs agent cards, if there is a key. Raises INTERNAL `card_key_unusable`."""
+
+    async def signed(self, card: JsonObject, keys_url: str) -> JsonObject:
+        """The card with a signature that names `keys_url`; the card as it is without a key."""
+
+    async def keys(self) -> JsonObject:
+        """The public keys, as a JSON Web Key Set (RFC 7517)."""

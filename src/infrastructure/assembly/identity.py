@@ -1,10 +1,14 @@
 """OpenID Connect, imported at its first use: PyJWT and what it verifies with take megabytes."""
 
+from pathlib import Path
+
+from application.a2a.ports import CardSigner
 from application.identity.ports import TokenVerifier, VerifiedToken
 from application.system.lazy import Lazy
 from application.system.ports import Clock
 from application.workflows.http_request import HttpCaller
 from domain.identity.identity_provider import IdentityProvider
+from domain.json_value import JsonObject
 from infrastructure.identity.documents import IdentityProviderDocuments
 
 
@@ -29,3 +33,35 @@ def signed_tokens(*, documents: IdentityProviderDocuments, clock: Clock) -> Lazy
         return SignedTokens(documents=documents, clock=clock)
 
     return LazySignedTokens(load)
+
+
+class UnsignedCards:
+    """The `CardSigner` port without a key."""
+
+    async def signed(self, card: JsonObject, keys_url: str) -> JsonObject:
+        return card
+
+    async def keys(self) -> JsonObject:
+        return {"keys": []}
+
+
+class LazyCardSigner(Lazy[CardSigner]):
+    """The `CardSigner` port."""
+
+    async def signed(self, card: JsonObject, keys_url: str) -> JsonObject:
+        return await (await self.warm()).signed(card, keys_url)
+
+    async def keys(self) -> JsonObject:
+        return await (await self.warm()).keys()
+
+
+def card_signer(key_file: Path | None) -> CardSigner:
+    if key_file is None:
+        return UnsignedCards()
+
+    def load() -> CardSigner:
+        from infrastructure.identity.card_signatures import CardSignatures
+
+        return CardSignatures(key_file)
+
+    return LazyCardSigner(load)

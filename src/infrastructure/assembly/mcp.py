@@ -4,6 +4,7 @@ import os
 import shutil
 import socket
 import sys
+from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.system.rates import Rates
 from application.system.shared_permits import SharedPermits
+from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
 from infrastructure.confinement.given_group import GivenGroup
 from infrastructure.confinement.grants import Grants
@@ -93,6 +95,18 @@ def oauth(
     lazy = LazyOAuth(load)
     rows.listen(lazy.forget_organization, "oauth_grant")
     return lazy
+
+
+def _trusted_cards(keys_file: Path | None) -> Callable[[JsonObject], bool] | None:
+    if keys_file is None:
+        return None
+
+    def is_trusted(card: JsonObject) -> bool:
+        from infrastructure.identity.card_signatures import is_trusted_card
+
+        return is_trusted_card(card, keys_file)
+
+    return is_trusted
 
 
 def registries(settings: Settings, *, egress: EgressPolicy, proxies: Proxies, clock: Clock) -> LazyRegistries:
@@ -171,6 +185,7 @@ def connections(
                     contain=contained.starting,
                     egress=egress,
                     limits=limits,
+                    is_trusted_card=_trusted_cards(settings.a2a_trusted_keys),
                 ),
                 switch=switch,
             ),

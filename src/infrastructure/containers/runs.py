@@ -3,7 +3,7 @@
 from dependency_injector import containers, providers
 
 from application.a2a.delete_push_config import DeletePushConfig
-from application.a2a.ports import PushConfigStore
+from application.a2a.ports import CardSigner, PushConfigStore
 from application.a2a.put_push_config import PutPushConfig
 from application.a2a.queries import ListPushConfigs
 from application.approvals.check_decisions import CheckDecisions
@@ -36,6 +36,7 @@ from application.runs.watch_run import WatchRun
 from application.system.memory_budget import MemoryBudget
 from application.tools.execute_tool import ExecuteTool
 from domain.runs.lease import Lease
+from infrastructure.assembly import identity as identity_assembly
 from infrastructure.containers.identity import Identity
 from infrastructure.containers.mcp_servers import McpServers
 from infrastructure.containers.models import Models
@@ -70,6 +71,9 @@ class Runs(containers.DeclarativeContainer):
     push_configs: providers.Provider[PushConfigStore] = singleton(SqlPushConfigStore, box=Platform.secret_box)
     put_push_config = singleton(PutPushConfig, configs=push_configs, webhooks=Webhooks.webhook_check)
     delete_push_config = singleton(DeletePushConfig, configs=push_configs)
+    card_signer: providers.Provider[CardSigner] = providers.Singleton(
+        identity_assembly.card_signer, Platform.settings.provided.a2a_signing_key
+    )
     list_push_configs = singleton(ListPushConfigs, configs=push_configs)
     # Runs call agents that are wired to them.
     called_runs: providers.Provider[CalledRuns] = providers.Singleton(CalledRuns)

@@ -1,4 +1,4 @@
-"""Signed tokens (JWT) of identity providers, checked by PyJWT. The only file that imports it."""
+"""Signed tokens (JWT) of identity providers, checked by PyJWT."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

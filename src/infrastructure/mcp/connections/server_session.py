@@ -329,7 +329,7 @@ class ServerSession:
         if self._is_modern:
             params["_meta"] = {**params.get("_meta", {}), **(meta or self._meta)}
         request_id = self._exchanges.new_id()
-        headers = {**self._headers, **(headers or {})}
+        headers, logs = {**self._headers, **(headers or {})}, None if call is None else call.logs
         if self._is_modern:
             headers[MCP_METHOD_HEADER] = method
         try:

@@ -1,7 +1,8 @@
 """A remote A2A 1.0 agent over HTTP: its card, and operations over the binding that the card prefers."""
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ _REST = {
 }
 
 Json = Mapping[str, Any]
+IsTrusted = Callable[[dict[str, Any]], bool]
 
 
 class A2aRefused(Exception):
@@ -28,17 +30,21 @@ class A2aAgent:
     """Rules:
     - The card is at the agent's URL. An interface that the card names must be of the same origin: a card leads no
       credentials elsewhere.
+    - A card that `is_trusted` refuses is not used.
     - The first interface of version 1.0 is used whose binding is JSON-RPC or HTTP.
     """
 
-    def __init__(self, endpoint: Endpoint, url: str) -> None:
+    def __init__(self, endpoint: Endpoint, url: str, is_trusted: IsTrusted | None = None) -> None:
         self._endpoint = endpoint
         self._url = url.rstrip("/").removesuffix(CARD_PATH)
+        self._is_trusted = is_trusted
         self._interface: tuple[str, str] | None = None
 
     async def card(self) -> Json:
-        """The card as it is now. Raises TransportFailedError."""
+        """The card as it is now. Raises TransportFailedError, A2aRefused."""
         card = await self._exchange("GET", self._url + CARD_PATH, None)
+        if self._is_trusted is not None and not await asyncio.to_thread(self._is_trusted, dict(card)):
+            raise A2aRefused("The agent's card is not signed by a key that this service trusts.")
         self._interface = _interface(card)
         return card
 

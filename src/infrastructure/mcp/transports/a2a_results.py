@@ -19,7 +19,9 @@ Json = Mapping[str, Any]
 
 
 def tool_of(card: Json) -> dict[str, object]:
-    """The tool of an agent. Its `_meta` has the digest of the whole card, so any change of the card is one of the tool."""
+    """The tool of an agent. Its `_meta` has the digest of the card without its signatures, so any change of the card is
+    one of the tool."""
+    content = {name: value for name, value in card.items() if name != "signatures"}
     skills = [_skill(skill) for skill in json_objects(card.get("skills"))[:_MAX_SKILLS]]
     told = [f"Gives the agent {_text(card.get('name'))} a task: {_text(card.get('description'))}", *skills]
     return {
@@ -38,7 +40,7 @@ def tool_of(card: Json) -> dict[str, object]:
             "additionalProperties": False,
         },
         "annotations": {"openWorldHint": True},
-        "_meta": {"a2a/card": hashlib.sha256(json.dumps(card, sort_keys=True).encode()).hexdigest()},
+        "_meta": {"a2a/card": hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()},
     }
 
 

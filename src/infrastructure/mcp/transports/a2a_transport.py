@@ -20,7 +20,7 @@ from mcp.types import (
 
 from infrastructure.mcp.faults import NOT_JSON_RPC, TransportFailedError, fault_reply
 from infrastructure.mcp.pace import Pace
-from infrastructure.mcp.transports.a2a_agent import A2aAgent, A2aRefused, Json
+from infrastructure.mcp.transports.a2a_agent import A2aAgent, A2aRefused, IsTrusted, Json
 from infrastructure.mcp.transports.a2a_calls import A2aCalls, task_in
 from infrastructure.mcp.transports.a2a_results import TOOL, tool_of
 from infrastructure.mcp.transports.message_sink import MessageSink
@@ -41,9 +41,11 @@ class A2aTransport:
 
     disconnect_cancels = False
 
-    def __init__(self, endpoint: Endpoint, url: str, pace: Pace | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, url: str, pace: Pace | None = None, is_trusted: IsTrusted | None = None
+    ) -> None:
         self._endpoint = endpoint
-        self._agent = A2aAgent(endpoint, url)
+        self._agent = A2aAgent(endpoint, url, is_trusted)
         self._reader = MessageReader(max_bytes=endpoint.max_response_bytes, pace=pace)
         self._calls = A2aCalls(self._agent, lambda: self._is_over)
         self._begun: dict[object, asyncio.Task[Json]] = {}

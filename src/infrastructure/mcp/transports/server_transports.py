@@ -26,6 +26,7 @@ from infrastructure.mcp.faults import (
 )
 from infrastructure.mcp.pace import CONNECTION, PROCESS, Pace, Paces
 from infrastructure.mcp.secret_values import SecretValues
+from infrastructure.mcp.transports.a2a_agent import IsTrusted
 from infrastructure.mcp.transports.a2a_transport import A2aTransport
 from infrastructure.mcp.transports.egress_link import start_linked
 from infrastructure.mcp.transports.launch import Confined, Launch, launch_in_place
@@ -104,6 +105,7 @@ class ServerTransports:
     - `environment` is Dragoman's own; a started server inherits a few names of it.
     - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use. `contain` starts
       servers of kind oci; `egress` guards the hosts of one that has an allowlist.
+    - `is_trusted_card` checks cards of A2A agents.
     - `restored` has the files of a server that was installed on another machine.
     - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
       stopped.
@@ -125,8 +127,10 @@ class ServerTransports:
         limits: Mapping[str, int] | None = None,
         write_timeout_s: float = DEFAULT_WRITE_TIMEOUT_S,
         paces: Paces | None = None,
+        is_trusted_card: IsTrusted | None = None,
     ) -> None:
         self._write_timeout_s = write_timeout_s
+        self._is_trusted_card = is_trusted_card
         self._remote = remote
         self._secrets = secrets
         self._credentials = credentials
@@ -182,7 +186,7 @@ class ServerTransports:
         url = await self._secrets.url(server, config.url)
         endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
         if config.kind is McpServerKind.A2A:
-            return A2aTransport(endpoint, url, pace)
+            return A2aTransport(endpoint, url, pace, self._is_trusted_card)
         transport = LegacySseTransport if config.kind is McpServerKind.SSE else StreamableHttpTransport
         return transport(endpoint, pace)
 

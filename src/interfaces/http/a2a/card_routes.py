@@ -20,7 +20,13 @@ async def agent_card(
 ) -> ASGIResponse:
     """The public card; with a key that of the agent."""
     if "authorization" not in request.headers:
-        return card_response(agent_cards.public(agent), request.headers, is_public=True)
+        return card_response(await agent_cards.public(agent), request.headers, is_public=True)
     token = bearer_token(request.scope["headers"])
     principal = await authenticate.execute(AuthenticateCommand(token=token))
     return card_response(await agent_cards.extended(principal, agent), request.headers, is_public=False)
+
+
+@get("/.well-known/jwks.json")
+async def card_keys(request: ApiRequest, agent: AgentPath, agent_cards: NamedDependency[AgentCards]) -> ASGIResponse:
+    """The keys that sign cards; the same for every agent."""
+    return card_response(await agent_cards.keys(), request.headers, is_public=True)

@@ -6,11 +6,13 @@ from urllib.parse import quote
 import msgspec
 from litestar.response.base import ASGIResponse
 
+from application.a2a.ports import CardSigner
 from application.agents.queries import GetAgent
 from application.mcp.oauth_client import PublicAddress, public_url
 from domain.agents.agent import Agent
 from domain.errors import not_found
 from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from interfaces.http.a2a.parts import INPUT_MODES
 from interfaces.http.bodies import MAX_NAME
@@ -26,31 +28,39 @@ class AgentCards:
     - The public card is the same for every name: it tells how to call an agent, and not which agents there are.
     - The card for a key has the agent's description and version. An agent that the key's organization does not have is
       not found.
+    - With a key of the service, cards are signed; the public keys are below the same address.
     - Addresses are those of the public URL, whatever host a request names.
     """
 
-    def __init__(self, *, get_agent: GetAgent, public_address: PublicAddress) -> None:
+    def __init__(self, *, get_agent: GetAgent, card_signer: CardSigner, public_address: PublicAddress) -> None:
         self._get_agent = get_agent
+        self._signer = card_signer
         self._address = public_address
 
-    def public(self, name: str) -> JsonObject:
+    async def public(self, name: str) -> JsonObject:
         """Raises NOT_FOUND for a name that is too long."""
         if len(name) > MAX_NAME:
             raise not_found("agent", name)
-        return self._card(name, name, f"The agent {name}. Callers with a key read more in its extended card.", "1")
+        return await self._card(
+            name, name, f"The agent {name}. Callers with a key read more in its extended card.", "1"
+        )
 
     async def extended(self, principal: Principal, name: str) -> JsonObject:
         """Raises NOT_FOUND."""
         agent = await self._get_agent.execute(principal, name)
-        return self._card(name, agent.config.name, _description(agent), str(agent.version))
+        return await self._card(name, agent.config.name, _description(agent), str(agent.version))
 
-    def _card(self, path: str, name: str, description: str, version: str) -> JsonObject:
+    async def keys(self) -> JsonObject:
+        """The keys that sign cards, as a JSON Web Key Set."""
+        return await self._signer.keys()
+
+    async def _card(self, path: str, name: str, description: str, version: str) -> JsonObject:
         url = public_url(self._address, f"{PATH}/{quote(path, safe='')}")
         interfaces: list[JsonValue] = [
             {"url": url, "protocolBinding": binding, "protocolVersion": VERSION} for binding in ("JSONRPC", "HTTP+JSON")
         ]
         skill: JsonObject = {"id": name, "name": name, "description": description, "tags": ["agent"]}
-        return {
+        card: JsonObject = {
             "name": name,
             "description": description,
             "version": version,
@@ -64,11 +74,13 @@ class AgentCards:
                     }
                 }
             },
-            "securityRequirements": [{"schemes": {"key": {"list": []}}}],
+            # The roles of a scheme without scopes (OpenAPI 3.1). Empty values would have two canonical forms.
+            "securityRequirements": [{"schemes": {"key": {"list": [Role.RUNNER.value]}}}],
             "defaultInputModes": list(INPUT_MODES),
             "defaultOutputModes": list(_OUTPUT_MODES),
             "skills": [skill],
         }
+        return await self._signer.signed(card, f"{url}/.well-known/jwks.json")
 
 
 def card_response(card: JsonObject, headers: Mapping[str, str], *, is_public: bool) -> ASGIResponse:

@@ -1,0 +1,113 @@
+"""Signatures of agent cards (A2A 1.0, section 8.4): JWS by PyJWT over the canonical form of a card."""
+
+import base64
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from application.system.lru import LruCache
+from domain.errors import ErrorKind, ServiceError
+from domain.json_value import JsonObject, JsonValue, canonical_digest, canonical_json
+from infrastructure.identity.canonical_cards import canonical_forms
+
+logger = logging.getLogger(__name__)
+
+ALGORITHMS = ("ES256", "EdDSA", "RS256", "ES384", "ES512", "PS256", "RS384", "RS512")
+"""Of trusted keys. No symmetric one: who could check a card could sign it."""
+_MIN_RSA_BITS = 2_048
+_MAX_SIGNATURES = 10
+_MAX_CARDS = 1_000
+
+
+class CardSignatures:
+    """The `CardSigner` port with a key of a PEM file: P-256, Ed25519 or RSA. A card is signed once, so that its signature
+    does not change between requests."""
+
+    def __init__(self, key_file: Path) -> None:
+        self._key, self._algorithm, self._public = _loaded(key_file)
+        self._signed: LruCache[str, JsonObject] = LruCache(_MAX_CARDS)
+
+    async def signed(self, card: JsonObject, keys_url: str) -> JsonObject:
+        digest = canonical_digest([card, keys_url])
+        found = self._signed.get(digest)
+        if found is None:
+            header = {"typ": "JOSE", "kid": self._public["kid"], "jku": keys_url}
+            payload = next(canonical_forms(card))
+            token = jwt.api_jws.encode(payload, self._key, algorithm=self._algorithm, headers=header)
+            protected, _, signature = token.split(".")
+            found = {**card, "signatures": [{"protected": protected, "signature": signature}]}
+            self._signed.put(digest, found)
+        return found
+
+    async def keys(self) -> JsonObject:
+        return {"keys": [self._public]}
+
+
+def is_trusted_card(card: JsonObject, keys_file: Path) -> bool:
+    """Whether one of the JSON Web Keys of a file has signed the card. The file is read each time, so keys may be
+    exchanged; with one that cannot be read no card is trusted."""
+    try:
+        found = json.loads(keys_file.read_text(encoding="utf-8"))["keys"]
+        keys = {str(key["kid"]): jwt.PyJWK.from_dict(key) for key in found}
+    except (OSError, ValueError, KeyError, TypeError, jwt.PyJWTError):
+        logger.exception("trusted keys of agent cards cannot be read: %s", keys_file)
+        return False
+    signatures = card.get("signatures")
+    given = signatures[:_MAX_SIGNATURES] if isinstance(signatures, list) else []
+    try:
+        forms = [base64.urlsafe_b64encode(form).rstrip(b"=").decode() for form in canonical_forms(card)]
+    except ValueError:
+        return False
+    return any(_has_signed(keys, each, form) for each in given if isinstance(each, dict) for form in forms)
+
+
+def _has_signed(keys: Mapping[str, jwt.PyJWK], signature: JsonObject, payload: str) -> bool:
+    token = f"{signature.get('protected')}.{payload}.{signature.get('signature')}"
+    try:
+        key = keys.get(str(jwt.get_unverified_header(token).get("kid")))
+        if key is None or key.algorithm_name not in ALGORITHMS:
+            return False
+        jwt.api_jws.decode(token, key, algorithms=[key.algorithm_name])
+    except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+        return False
+    return True
+
+
+def _loaded(key_file: Path) -> tuple[Any, str, JsonObject]:
+    """The key, its algorithm, and the public JSON Web Key, whose id is its thumbprint (RFC 7638)."""
+    try:
+        key = load_pem_private_key(key_file.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError) as error:
+        raise _unusable(f"{key_file} cannot be read as a private key in PEM without a password.") from error
+    match key:
+        case EllipticCurvePrivateKey() if isinstance(key.curve, SECP256R1):
+            algorithm, public = "ES256", ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        case Ed25519PrivateKey():
+            algorithm, public = "EdDSA", OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        case RSAPrivateKey() if key.key_size >= _MIN_RSA_BITS:
+            algorithm, public = "RS256", RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        case _:
+            raise _unusable(f"{key_file} is no key for P-256, Ed25519, or RSA of {_MIN_RSA_BITS} bits.")
+    members = cast(
+        "dict[str, JsonValue]", {name: public[name] for name in ("crv", "e", "kty", "n", "x", "y") if name in public}
+    )
+    thumbprint = hashlib.sha256(canonical_json(members).encode()).digest()
+    kid = base64.urlsafe_b64encode(thumbprint).rstrip(b"=").decode()
+    return key, algorithm, {**members, "kid": kid, "alg": algorithm, "use": "sig"}
+
+
+def _unusable(sentence: str) -> ServiceError:
+    logger.error("key of agent cards is unusable: %s", sentence)
+    return ServiceError(
+        "card_key_unusable", ErrorKind.INTERNAL, "The service's key for agent cards is unusable; the log says why."
+    )
