@@ -3,12 +3,18 @@
 from dataclasses import replace
 
 from application.mcp.mcp_switch import McpSwitch
+from application.tools.ask_for_account import AskForAccount
+from domain.ids import McpServerId
+from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.installation import Installation
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
+from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, OTHER_ORG, START, a_server, an_organization
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 
+ACCOUNTS = AskForAccount(address=ListeningAddress("https://here"))
+PERSON_SERVER = McpServerId("mcp_tickets")
 INSTALLATION = Installation(version="1.2.3", location="org/mcp/ins_1", installed_at=START)
 PACKAGE = McpServerConfig(slug="time", kind=McpServerKind.PYTHON, package="mcp-server-time", version="1.2.3")
 """A server that has to be installed before it starts."""
@@ -37,3 +43,15 @@ def a_switch(state: InMemoryState) -> McpSwitch:
 def permit_kinds(state: InMemoryState, *kinds: str) -> None:
     """The organization may have these kinds of servers only."""
     state.organizations[ORG] = replace(state.organizations[ORG], mcp_kinds=kinds)
+
+
+def a_person_server(credentials: Credentials = Credentials.PERSON) -> McpServer:
+    """The remote server `tickets`, which is used with each person's own account."""
+    config = McpServerConfig(
+        slug="tickets",
+        kind=McpServerKind.HTTP,
+        url="https://tickets.example/mcp",
+        auth=AuthorizationCodeAuth(),
+        credentials=credentials,
+    )
+    return replace(a_server(config=config), id=PERSON_SERVER)

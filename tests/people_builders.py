@@ -1,10 +1,11 @@
 """Identity providers and users of tests."""
 
+from domain.identity.api_key import Principal
 from domain.identity.identity_provider import IdentityProvider, RoleRule
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.ids import IdentityProviderId, OrganizationId, UserId
-from tests.builders import ORG, START
+from tests.builders import ORG, START, after
 
 ISSUER = "https://login.example.com"
 PROVIDER = IdentityProviderId("idp_00000000000000000000000001")
@@ -63,3 +64,8 @@ def a_user(
         status=status,
         created_at=START,
     )
+
+
+def a_person(role: Role = Role.VIEWER, *, id: UserId = USER, organization_id: OrganizationId = ORG) -> Principal:
+    """A person who signed in."""
+    return a_user(id, organization_id=organization_id, role=role).principal(after(3_600))

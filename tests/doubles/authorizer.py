@@ -2,9 +2,9 @@
 
 from datetime import datetime, timedelta
 
-from application.mcp.authorization import AuthorizationAnswer, AuthorizationRequest, AuthorizedServer
+from application.mcp.authorization import Account, AuthorizationAnswer, AuthorizationRequest, AuthorizedServer
 from domain.errors import invalid
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, McpServerId, UserId
 from domain.mcp.server import McpServer
 
 ISSUER = "https://auth.example.org"
@@ -14,12 +14,16 @@ class InMemoryAuthorizer:
     """The `McpAuthorizer` port. `begun` holds what is under way, by state."""
 
     def __init__(self, *, expires_at: datetime) -> None:
+        self._begun_at = expires_at
         self._expires_at = expires_at + timedelta(minutes=10)
         self.begun: dict[str, tuple[McpServer, ApiKeyId]] = {}
+        self.browsers: dict[str, str | None] = {}
+        self.accounts: dict[tuple[McpServerId, UserId | None], Account] = {}
 
-    async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
+    async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
         """Where to send a person."""
-        state = f"state-{len(self.begun) + 1}"
+        state = f"state-{len(self.browsers) + 1}"
+        self.browsers[state] = browser
         self.begun[state] = (server, key_id)
         return AuthorizationRequest(url=f"{ISSUER}/authorize?state={state}", expires_at=self._expires_at)
 
@@ -28,6 +32,18 @@ class InMemoryAuthorizer:
         if answer.state not in self.begun:
             raise invalid("authorization_unknown", "This authorization was not begun here.")
         server, key_id = self.begun.pop(answer.state)
+        if self.browsers[answer.state] not in (None, answer.browser):
+            raise invalid("authorization_elsewhere", "This authorization was begun in another browser.")
         if answer.code is None:
             raise invalid("authorization_refused", "The authorization server did not authorize (access_denied).")
-        return AuthorizedServer(server=server, key_id=key_id, issuer=answer.issuer or ISSUER)
+        issuer = answer.issuer or ISSUER
+        self.accounts[server.id, server.person_id] = Account(issuer=issuer, scope=None, renewed_at=self._begun_at)
+        return AuthorizedServer(server=server, key_id=key_id, issuer=issuer)
+
+    async def account(self, server: McpServer) -> Account | None:
+        """The account of who came back."""
+        return self.accounts.get((server.id, server.person_id))
+
+    async def disconnect(self, server: McpServer) -> bool:
+        """Forget the account."""
+        return self.accounts.pop((server.id, server.person_id), None) is not None

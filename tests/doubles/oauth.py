@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from domain.ids import McpServerId, OrganizationId
-from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, PendingAuthorization
+from domain.identity.user import UserStatus
+from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, GrantOwner, PendingAuthorization
 from tests.doubles.state import InMemoryState
 
 
@@ -12,34 +12,41 @@ class InMemoryOAuthStore:
 
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
-        self.grants: dict[tuple[OrganizationId, McpServerId, str], Grant] = {}
-        self._claims: dict[tuple[OrganizationId, McpServerId, str], tuple[str, datetime]] = {}
+        self.grants: dict[tuple[GrantOwner, str], Grant] = {}
+        self._claims: dict[tuple[GrantOwner, str], tuple[str, datetime]] = {}
 
-    async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
-        """The server's grants, newest first."""
-        found = [grant for key, grant in self.grants.items() if key[:2] == (organization_id, server_id)]
+    async def load(self, owner: GrantOwner) -> tuple[Grant, ...]:
+        """The owner's grants, newest first."""
+        if not self._is_active(owner):
+            return ()
+        found = [grant for key, grant in self.grants.items() if key[0] == owner]
         return tuple(sorted(found, key=lambda grant: grant.obtained_at, reverse=True))
 
-    async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
+    async def save(self, owner: GrantOwner, grant: Grant) -> None:
         """Store, in place of the one of the same issuer."""
-        server = self._state.servers.get(server_id)
-        if server is not None and server.organization_id == organization_id:
-            self.grants[organization_id, server_id, grant.issuer] = grant
+        server = self._state.servers.get(owner.server_id)
+        if server is not None and server.organization_id == owner.organization_id and self._is_active(owner):
+            self.grants[owner, grant.issuer] = grant
 
-    async def claim(
-        self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
-    ) -> Grant | None:
+    async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:
         """Take the sole right to use the refresh token."""
-        key = (organization_id, server_id, issuer)
+        key = (owner, issuer)
         grant, held = self.grants.get(key), self._claims.get(key)
-        if grant is None or (held is not None and held[1] > now):
+        if grant is None or not self._is_active(owner) or (held is not None and held[1] > now):
             return None
         self._claims[key] = (claim, now + CLAIM_LASTS)
         return grant
 
-    async def release(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
+    async def release(self, owner: GrantOwner, claim: str) -> None:
         """The refresh token is not being used any more."""
         self._claims = {key: held for key, held in self._claims.items() if held[0] != claim}
+
+    async def remove(self, owner: GrantOwner) -> bool:
+        """Delete the owner's grants."""
+        gone = [key for key in self.grants if key[0] == owner]
+        for key in gone:
+            del self.grants[key]
+        return bool(gone)
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
         """Store what is asked for, and drop what has expired."""
@@ -50,3 +57,9 @@ class InMemoryOAuthStore:
     async def take(self, state_hash: str) -> PendingAuthorization | None:
         """What was asked for with this state, once."""
         return self._state.authorizations.pop(state_hash, None)
+
+    def _is_active(self, owner: GrantOwner) -> bool:
+        if owner.person_id is None:
+            return True
+        user = self._state.users.get(owner.person_id)
+        return user is not None and user.status is UserStatus.ACTIVE

@@ -8,6 +8,34 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AccountList
+         * @description All accounts, by the slugs of their servers.
+         */
+        AccountList: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["AccountView"][];
+        };
+        /**
+         * AccountView
+         * @description The caller's account at an MCP server that is used with each person's own one.
+         */
+        AccountView: {
+            /** @description Slug of the MCP server. */
+            server: string;
+            /** @description Id of the MCP server. */
+            server_id: string;
+            /** @description Whether runs that the caller starts can use the server. */
+            connected: boolean;
+            /** @description The authorization server; null until it is connected. */
+            issuer: string | null;
+            /** @description What was granted, if the authorization server says so. */
+            scope: string | null;
+            /** @description When the authorization server last issued a token. */
+            renewed_at: string | null;
+            /** @description The page where the caller connects the account, or renews it, in a browser. */
+            link: string;
+        };
+        /**
          * AddRegistryServerBody
          * @description An entry of a registry to register as a server. Values of its `inputs` are texts, or references
          *     to named secrets (`{"secret": NAME}`).
@@ -310,7 +338,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -1026,6 +1054,12 @@ export interface components {
             /** @description Until then the previous key also signs; null if there was none. */
             former_signs_until: string | null;
         };
+        /**
+         * Credentials
+         * @description Whose account is used at a server: one of the organization, or that of the person for whom a call is made.
+         * @enum {string}
+         */
+        Credentials: "organization" | "person";
         /**
          * DecisionBody
          * @description A decision about a tool call. `arguments` (approvals only) replace the model's, within the
@@ -1977,6 +2011,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
             /**
@@ -2107,6 +2143,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
             auth: components["schemas"]["AuthView"] | null;
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            credentials: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools: string[] | null;
             /** @description For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools. */
@@ -4515,6 +4553,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
             /**
@@ -5221,6 +5261,8 @@ export interface components {
             } | null;
             /** @description Replaced entirely, including its secrets. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            credentials?: components["schemas"]["Credentials"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
             /** @description For kinds http and custom: definitions of a server that answers only `tools/call`. It then gets no handshake, and its tools are not listed. Empty: the server lists its tools. */

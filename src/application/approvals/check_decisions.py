@@ -8,8 +8,9 @@ from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import ApprovalStore
-from application.mcp.ports import ConnectionScope, McpServerStore
+from application.mcp.ports import McpServerStore
 from application.policy.canary_guard import CanaryGuard
+from application.tools.call_context import scope_of_run
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.client_tools import with_client_tools
 from application.tools.toolset_builder import ToolsetBuilder
@@ -118,7 +119,7 @@ class CheckDecisions:
                 )
         if agent is None:
             raise conflict("agent_deleted", "The run's agent was deleted; arguments cannot be changed any more.")
-        scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
+        scope = scope_of_run(run)
         toolset = await self._catalog.toolset(
             agent.config,
             scope,

@@ -1,4 +1,5 @@
-"""Port of the authorization of MCP servers by a person in a browser."""
+"""Port of the authorization of MCP servers by a person in a browser. A server that acts for a person (`McpServer.acting_for`)
+is authorized with an account of that person, any other with one for the organization."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,12 +19,14 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationAnswer:
-    """The raw parameters of the redirect (RFC 6749, section 4.1.2; RFC 9207)."""
+    """The raw parameters of the redirect (RFC 6749, section 4.1.2; RFC 9207). `browser` is the value that the browser
+    got when it began, if it got one."""
 
     state: str = field(repr=False)
     code: str | None = field(default=None, repr=False)
     error: str | None = None
     issuer: str | None = None
+    browser: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,14 +38,32 @@ class AuthorizedServer:
     issuer: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """An account with which Dragoman may act at a server. `scope` is what was granted, if the authorization server said
+    so; `renewed_at` is when it last issued a token."""
+
+    issuer: str
+    scope: str | None
+    renewed_at: datetime
+
+
 class McpAuthorizer(Protocol):
-    async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
-        """The URL for the person. Raises UNAVAILABLE `mcp_authorization_unavailable` with the
+    async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
+        """The URL for the person. With `browser`, only an answer with this value is accepted. Raises UNAVAILABLE `mcp_authorization_unavailable` with the
         reason, CONFLICT `not_listening`."""
         ...
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
-        """Store the tokens. Raises INVALID `authorization_unknown`, `authorization_mixed_up`,
-        `authorization_refused`, `authorization_outdated`, UNAVAILABLE
+        """Store the tokens. Raises INVALID `authorization_unknown`, `authorization_elsewhere`,
+        `authorization_mixed_up`, `authorization_refused`, `authorization_outdated`, UNAVAILABLE
         `mcp_authorization_unavailable`."""
+        ...
+
+    async def account(self, server: McpServer) -> Account | None:
+        """The account that the server is used with; None if a person must authorize it."""
+        ...
+
+    async def disconnect(self, server: McpServer) -> bool:
+        """Delete the grants of that account. False if there are none."""
         ...

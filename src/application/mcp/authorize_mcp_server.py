@@ -9,6 +9,7 @@ from domain.errors import conflict
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.auth import AuthorizationCodeAuth
+from domain.mcp.server import Credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class AuthorizeMcpServer:
     - Admins begin authorizations.
     - The person decides at the authorization server, with their own account there; the grant serves
       the whole organization.
+    - A server with credentials of each person has no grant of the organization (`ConnectAccount`).
     - The URL is valid once, for a few minutes.
 
     Raises: FORBIDDEN, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `not_listening`, UNAVAILABLE
@@ -43,5 +45,10 @@ class AuthorizeMcpServer:
                 "mcp_server_auth_mismatch",
                 f"The MCP server {server.config.slug!r} is not authorized by a person: "
                 "its auth is not of type oauth_authorization_code.",
+            )
+        if server.config.credentials is Credentials.PERSON:
+            raise conflict(
+                "mcp_server_auth_mismatch",
+                f"The MCP server {server.config.slug!r} is used with each person's own account: they connect it themselves.",
             )
         return await self._authorizer.begin(server, principal.key_id)

@@ -63,7 +63,9 @@ class CatalogReader:
         outcome: McpCatalog | McpFailure
         if known is not None and known.version == server.version:
             if self._clock.monotonic() >= known.not_before:
-                _ = self._listing(server, ConnectionScope(organization_id=scope.organization_id))
+                _ = self._listing(
+                    server, ConnectionScope(organization_id=scope.organization_id, person_id=scope.person_id)
+                )
             outcome = known.failure
         else:
             listing = self._listing(server, scope)

@@ -107,7 +107,7 @@ class CheckMcpServer:
         await self._switch.require_kind(principal.organization_id, config)
         probe = self._probe(principal, config, saved)
         started = self._clock.monotonic()
-        outcome = await self._discover(probe)
+        outcome = await self._discover(probe, principal)
         latency_ms = round((self._clock.monotonic() - started) * 1000)
         error = outcome if isinstance(outcome, McpCheckFailure) else None
         address = address_of(config)
@@ -150,10 +150,10 @@ class CheckMcpServer:
             tested_id=None if saved is None else saved.id,
         )
 
-    async def _discover(self, probe: McpServer) -> McpCatalog | McpCheckFailure:
+    async def _discover(self, probe: McpServer, principal: Principal) -> McpCatalog | McpCheckFailure:
         if not await self._switch.is_on(probe.organization_id):
             return McpCheckFailure(code=McpFailureKind.DISABLED, detail="MCP is disabled.")
-        scope = ConnectionScope(organization_id=probe.organization_id)
+        scope = ConnectionScope(organization_id=probe.organization_id, person_id=principal.person_id)
         try:
             async with asyncio.timeout(self._deadline_s):
                 return await self._connections.discover(probe, scope, timeout_s=self._deadline_s)

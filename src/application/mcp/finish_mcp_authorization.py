@@ -1,19 +1,38 @@
 """FinishMcpAuthorization: complete an authorization after the redirect back."""
 
+import logging
+from typing import Protocol
+
 from application.audit.ports import AuditLog
-from application.mcp.authorization import AuthorizationAnswer, McpAuthorizer
-from application.mcp.ports import McpConnections
+from application.mcp.authorization import AuthorizationAnswer, AuthorizedServer, McpAuthorizer
+from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpFailure
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId
+from domain.mcp.server import McpServer
+
+logger = logging.getLogger(__name__)
+
+_LISTING_S = 10.0
+
+
+class AccountWaiters(Protocol):
+    """What waits for people to connect their accounts."""
+
+    async def connected(self, server: McpServer) -> None:
+        """The person that the server acts for has connected their account: continue what waits for it."""
+        ...
 
 
 class FinishMcpAuthorization:
     """Rules:
     - Needs no key: the state of `answer` identifies the authorization. It is valid once, and only with an answer of
-      its authorization server.
-    - Connections of the server are reopened with the new grant.
-    - Audited `mcp_server.authorized`, by the key that began the authorization.
+      its authorization server, in the browser that began it if that is bound to one.
+    - With a new grant of the organization, connections of the server are reopened.
+    - With a new grant of a person, their runs that wait for it continue. If the server's tools were never listed, they are
+      listed with this account.
+    - Audited `mcp_server.authorized` or, for an account of a person, `account.connected`; by who began the authorization.
     """
 
     def __init__(
@@ -21,26 +40,54 @@ class FinishMcpAuthorization:
         *,
         authorizer: McpAuthorizer,
         connections: McpConnections,
+        catalogs: McpCatalogStore,
+        catalog_updater: CatalogUpdater,
+        waiters: AccountWaiters,
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._authorizer = authorizer
         self._connections = connections
+        self._catalogs = catalogs
+        self._catalog_updater = catalog_updater
+        self._waiters = waiters
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
 
-    async def execute(self, answer: AuthorizationAnswer) -> str:
-        """The slug of the authorized server. Raises as `McpAuthorizer.complete`."""
+    async def execute(self, answer: AuthorizationAnswer) -> McpServer:
+        """The authorized server, which acts for the person whose account was connected. Raises as
+        `McpAuthorizer.complete`."""
         authorized = await self._authorizer.complete(answer)
         server = authorized.server
-        await self._connections.forget(server.organization_id, server.id)
+        if server.person_id is None:
+            await self._connections.forget(server.organization_id, server.id)
+            await self._audit(authorized, AuditAction.MCP_SERVER_AUTHORIZED)
+            return server
+        await self._audit(authorized, AuditAction.ACCOUNT_CONNECTED)
+        await self._list_tools(server)
+        await self._waiters.connected(server)
+        return server
+
+    async def _list_tools(self, server: McpServer) -> None:
+        listed = await self._catalogs.load(server.organization_id, server.id)
+        if listed is not None and listed.server_version == server.version:
+            return
+        scope = ConnectionScope(organization_id=server.organization_id, person_id=server.person_id)
+        try:
+            await self._catalog_updater.relist(server, scope, timeout_s=_LISTING_S)
+        except McpFailure as failure:
+            ids = {"server_id": server.id, "failure": failure.kind.value}
+            logger.warning("listing the tools of a newly authorized MCP server failed", extra=ids)
+
+    async def _audit(self, authorized: AuthorizedServer, action: AuditAction) -> None:
+        server = authorized.server
         await self._audit_log.record(
             AuditEvent(
                 id=AuditEventId(self._ids.new("aud")),
                 organization_id=server.organization_id,
-                action=AuditAction.MCP_SERVER_AUTHORIZED,
+                action=action,
                 actor=authorized.key_id,
                 resource=server.id,
                 at=self._clock.now(),
@@ -48,4 +95,3 @@ class FinishMcpAuthorization:
                 details={"slug": server.config.slug, "issuer": authorized.issuer},
             )
         )
-        return server.config.slug

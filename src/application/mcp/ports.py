@@ -10,7 +10,7 @@ from application.mcp.caller_relay import CallerRelay
 from application.mcp.log_messages import LogTap
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId
+from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId, UserId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.client_request import ClientRequest
@@ -191,13 +191,13 @@ class McpFailure(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionScope:
-    """The user of a connection: a run or a gateway session. The server's isolation decides which
-    ids separate connections."""
+    """Who uses a connection, and who acts. A server's isolation and credentials decide which ids separate connections."""
 
     organization_id: OrganizationId
     thread_id: ThreadId | None = None
     run_id: RunId | None = None
     gateway_session_id: GatewaySessionId | None = None
+    person_id: UserId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,7 @@ class RefreshMcpServer:
         await self._switch.require_kind(principal.organization_id, server.config)
         if not server.config.enabled:
             raise conflict("mcp_server_disabled", f"The MCP server {server.config.slug!r} is disabled.")
-        scope = ConnectionScope(organization_id=principal.organization_id)
+        scope = ConnectionScope(organization_id=principal.organization_id, person_id=principal.person_id)
         try:
             return await self._catalog_updater.relist(server, scope, timeout_s=self._deadline_s, principal=principal)
         except McpFailure as failure:

@@ -7,8 +7,10 @@ from application.mcp.caller_relay import CallerRelay
 from application.mcp.log_messages import LogTap
 from application.mcp.ports import ConnectionScope, McpReply, ProgressCallback
 from application.tools.agent_calls import AgentCaller
+from domain.identity.api_key import person_of
 from domain.ids import ToolCallId
 from domain.mcp.elicitation import InputRound
+from domain.runs.run import Run
 
 IDEMPOTENCY_META = "dragoman/idempotency-key"
 """Key of the call id in `_meta`; a server can use it to recognize a repeated call."""
@@ -48,3 +50,13 @@ class ToolCallContext:
     caller: AgentCaller | None = None
     keeps_state: bool = False
     moves: Callable[[], bool] | None = None
+
+
+def scope_of_run(run: Run) -> ConnectionScope:
+    """The owner of the connections of the run's calls, which acts as who started it."""
+    return ConnectionScope(
+        organization_id=run.organization_id,
+        thread_id=run.thread_id,
+        run_id=run.id,
+        person_id=person_of(run.requested_by),
+    )

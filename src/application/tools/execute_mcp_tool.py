@@ -20,6 +20,7 @@ from application.mcp.ports import (
 )
 from application.policy.ports import SchemaValidator
 from application.tools import failure_text
+from application.tools.ask_for_account import AskForAccount, CallWithoutAccount, without_account
 from application.tools.call_context import ASKS_META, KEEPS_STATE_META, ToolCallContext
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_limits import limited_reply
@@ -64,6 +65,7 @@ class ExecuteMcpTool:
         connections: McpConnections,
         schemas: SchemaValidator,
         switch: McpSwitch,
+        accounts: AskForAccount,
         slow_ms: int = _SLOW_MS,
     ) -> None:
         self._servers = servers
@@ -72,6 +74,7 @@ class ExecuteMcpTool:
         self._connections = connections
         self._schemas = schemas
         self._switch = switch
+        self._accounts = accounts
         self._slow_s = slow_ms / 1000
 
     async def execute(self, tool: Tool, arguments: JsonObject, context: ToolCallContext) -> ToolResult:
@@ -95,11 +98,10 @@ class ExecuteMcpTool:
                 failure.kind is not McpFailureKind.SERVER_ERROR
             ):  # the error text of a server is a result, and results are not logged
                 about["detail"] = failure.detail
-        except InputAwaited:
-            logger.debug("MCP tool asks for input", extra=_ids(tool, context))
-            raise
-        except CapabilitiesMissing:
-            logger.debug("MCP tool needs capabilities of its caller", extra=_ids(tool, context))
+        except CallWithoutAccount as refused:
+            result = refused.result
+        except (InputAwaited, CapabilitiesMissing):
+            logger.debug("MCP tool asks for input, or needs capabilities of its caller", extra=_ids(tool, context))
             raise
         except Exception as error:
             if is_storage_away(error):
@@ -128,7 +130,7 @@ class ExecuteMcpTool:
         self, tool: Tool, binding: McpBinding, arguments: JsonObject, context: ToolCallContext, timeout_s: float
     ) -> ToolResult:
         """Send the call, and send it again with answers while its server requests input."""
-        given, known, left_s, now = context.input, None, timeout_s, asyncio.get_running_loop().time
+        given, known, left_s, now = without_account(context.input), None, timeout_s, asyncio.get_running_loop().time
         while True:
             server = await self._server(context.scope, binding)
             if server is None:
@@ -141,6 +143,7 @@ class ExecuteMcpTool:
             try:
                 reply = await self._connections.call_tool(server, context.scope, call, context.on_progress)
             except McpFailure as failure:
+                self._accounts.unless_unconcerned(failure, server, context, given)
                 given, known = _without_state(failure, context.relay, given), given
                 left_s -= now() - began
                 continue

@@ -72,6 +72,26 @@ def mcp_disabled() -> ToolResult:
     return ToolResult.failed(_DISABLED, f"MCP tool execution failed: {_OURS[McpFailureKind.DISABLED]}")
 
 
+def person_required(slug: str) -> ToolResult:
+    """The server is used with each person's account, and a key started the call; nothing was sent."""
+    text = (
+        f"The MCP server {slug} is used with each person's own account, and an API key has none: a person who signed in "
+        "must start this. Continue without its tools."
+    )
+    return ToolResult.failed("person_required", text)
+
+
+def account_declined() -> ToolResult:
+    """The person did not connect their account; nothing was sent."""
+    return ToolResult.failed("account_declined", "The person declined to connect their account. Continue without it.")
+
+
+def account_missing(url: str) -> ToolResult:
+    """The client of the gateway cannot be asked; nothing was sent."""
+    text = f"Nothing was sent: the person has not connected their account. They can do so at {url}; then call the tool again."
+    return ToolResult.failed("account_missing", text)
+
+
 def unregistered_tool(name: str) -> ToolResult:
     """The tool or its server was removed or left out during the run."""
     return ToolResult.failed("mcp_tool_unknown", f"MCP tool execution failed: Unknown tool: {name}")

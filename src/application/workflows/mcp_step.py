@@ -4,6 +4,7 @@ import asyncio
 
 from application.mcp.ports import ConnectionScope, McpReply
 from application.system.ports import Clock
+from application.tools import failure_text
 from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
@@ -14,6 +15,7 @@ from application.workflows.node_execution import NodeContext, NodeFailed, Succee
 from application.workflows.ports import Expressions
 from application.workflows.workflow_audit import StepCall, step_call_entry
 from domain.agents.agent import AgentConfig
+from domain.identity.api_key import person_of
 from domain.ids import ToolCallId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import Verdict
@@ -58,7 +60,7 @@ class McpStep:
             raise ValueError(f"{node.kind} calls no tool")
         arguments = await context.filled(node, config.arguments, self._expressions)
         params: JsonObject = arguments if isinstance(arguments, dict) else {}
-        scope = ConnectionScope(organization_id=context.organization_id)
+        scope = ConnectionScope(organization_id=context.organization_id, person_id=person_of(context.requested_by))
         whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,))
         toolset = await self._catalog.toolset(whose, scope)
         tool = _meant(config.server, config.call, toolset)
@@ -102,7 +104,10 @@ class McpStep:
             return ToolResult.blocked("approval_required", text)
         try:
             return await self._execute.execute(call.tool, call.params, context)
-        except InputAwaited:
+        except InputAwaited as asked:
+            question = asked.awaited.current
+            if question is not None and question.is_for_account:
+                return failure_text.account_missing(question.url or "")
             text = "The server requested input during the call; a workflow step cannot give any."
             return ToolResult.failed("mcp_input_declined", text)
 

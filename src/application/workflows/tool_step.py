@@ -17,6 +17,7 @@ from application.workflows.http_step import BoundInputs
 from application.workflows.node_execution import NodeContext, NodeFailed, Registered
 from application.workflows.sealed_tools import SealedAgent, SealedComponent, SealedNativeTool, SealedServer
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import person_of
 from domain.ids import McpServerId, OrganizationId, WorkflowRunId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
@@ -163,7 +164,7 @@ class ToolStep:
         organization_id = context.organization_id
         if not await self._switch.is_on(organization_id):
             raise NodeFailed("mcp_disabled", "MCP disabled")
-        scope = ConnectionScope(organization_id=organization_id)
+        scope = ConnectionScope(organization_id=organization_id, person_id=person_of(context.requested_by))
         try:
             if config.inline is None:
                 server = await self._registered(organization_id, config.server)

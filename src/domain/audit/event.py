@@ -29,6 +29,8 @@ class AuditAction(StrEnum):
     MCP_SERVER_DELETED = "mcp_server.deleted"
     MCP_SERVER_TESTED = "mcp_server.tested"
     MCP_SERVER_AUTHORIZED = "mcp_server.authorized"
+    ACCOUNT_CONNECTED = "account.connected"
+    ACCOUNT_DISCONNECTED = "account.disconnected"
     MCP_SERVER_INSTALLED = "mcp_server.installed"
     MCP_SERVER_INSTALL_FAILED = "mcp_server.install_failed"
     MCP_SERVER_UNINSTALLED = "mcp_server.uninstalled"

@@ -7,10 +7,11 @@ from datetime import datetime
 
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import ApiKeyId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
 
 TOKEN_PREFIX = "dgm_"
+_OF_USERS = "usr_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,18 @@ class Principal:
     platform: bool = False
     user_until: datetime | None = None
 
+    @property
+    def person_id(self) -> UserId | None:
+        """The user; None for a key."""
+        return person_of(self.key_id)
+
+    def require_person(self) -> UserId:
+        """The user. Raises FORBIDDEN for a key."""
+        if (person_id := self.person_id) is None:
+            detail = "An API key has no accounts; sign in as a person."
+            raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)
+        return person_id
+
     def require(self, role: Role) -> None:
         """Raise FORBIDDEN unless the principal's role includes `role`."""
         if not self.role.includes(role):
@@ -65,6 +78,11 @@ class Principal:
                 ErrorKind.FORBIDDEN,
                 "This affects more than one organization and needs a platform key, such as the key of the first start.",
             )
+
+
+def person_of(actor: str | None) -> UserId | None:
+    """The user that a run, a session or an entry names as its actor; None for keys, schedules and the system."""
+    return UserId(actor) if actor is not None and actor.startswith(_OF_USERS) else None
 
 
 def hash_token(token: str) -> str:

@@ -10,6 +10,8 @@ from domain.json_value import JsonObject, JsonValue
 
 MAX_ROUNDS = 10
 """A call is abandoned after this many rounds of questions."""
+ACCOUNT_QUESTION = "dragoman/account"
+"""Id of our own question: to connect the person's account at the server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,11 @@ class Elicitation:
     def __post_init__(self) -> None:
         if (self.schema is None) == (self.url is None):
             raise ValueError("an elicitation has either a schema or a url")
+
+    @property
+    def is_for_account(self) -> bool:
+        """Whether this asks for the person's account at the server."""
+        return self.url is not None and self.request_id.rpartition(".")[2] == ACCOUNT_QUESTION
 
     def as_json(self) -> JsonObject:
         """`{request_id, message, schema | url}`."""

@@ -3,14 +3,14 @@ behave."""
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from domain.errors import Violation, invalid
-from domain.ids import McpServerId, OrganizationId
-from domain.mcp.auth import ServerAuth, header_of, secrets_of, wrong_with
+from domain.ids import McpServerId, OrganizationId, UserId
+from domain.mcp.auth import AuthorizationCodeAuth, ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.declared_tool import DeclaredTool, wrong_declarations
 from domain.mcp.entry_origin import EntryOrigin
@@ -55,6 +55,13 @@ class Isolation(StrEnum):
     SHARED = "shared"
     THREAD = "thread"
     RUN = "run"
+
+
+class Credentials(StrEnum):
+    """Whose account is used at a server: one of the organization, or that of the person for whom a call is made."""
+
+    ORGANIZATION = "organization"
+    PERSON = "person"
 
 
 class OutputValidation(StrEnum):
@@ -104,6 +111,8 @@ class McpServerConfig:
     - `path` is what a custom server is copied from, if it is not run in place.
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
+    - `credentials`: with `person`, each person authorizes with their own account, and calls use the grant of the person
+      who started the run or opened the gateway session.
     - `tools` are names or globs of the server's tools that are used; None is all.
     - `declared_tools` are the definitions of a server that answers calls only: it gets no handshake, and lists nothing.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
@@ -124,6 +133,7 @@ class McpServerConfig:
     url: str | None = None
     headers: Mapping[str, SecretValue] = field(default_factory=dict)
     auth: ServerAuth | None = None
+    credentials: Credentials = Credentials.ORGANIZATION
     tools: tuple[str, ...] | None = None
     declared_tools: tuple[DeclaredTool, ...] = ()
     network: ServerNetwork = ServerNetwork.FULL
@@ -150,7 +160,12 @@ class McpServerConfig:
         if self.registry_entry is not None and EntryOrigin.read(self.registry_entry) is None:
             wrong.append(Violation(path="registry_entry", message="must be REGISTRY:NAMESPACE/NAME@VERSION"))
         wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets(), *self._wrong_auth()]
-        wrong += [*self._wrong_network(), *wrong_declarations(self.declared_tools), *self._wrong_requests()]
+        wrong += [
+            *self._wrong_credentials(),
+            *self._wrong_network(),
+            *wrong_declarations(self.declared_tools),
+            *self._wrong_requests(),
+        ]
         for name, number in (
             ("timeout_s", self.timeout_s),
             ("idle_timeout_s", self.idle_timeout_s),
@@ -218,6 +233,14 @@ class McpServerConfig:
                 if name.lower() == taken
             ),
         ]
+
+    def _wrong_credentials(self) -> list[Violation]:
+        if self.credentials is Credentials.ORGANIZATION:
+            return []
+        if self.kind in (McpServerKind.HTTP, McpServerKind.SSE) and isinstance(self.auth, AuthorizationCodeAuth):
+            return []
+        message = "person needs kind http or sse, and auth of type oauth_authorization_code"
+        return [Violation(path="credentials", message=message)]
 
     def _wrong_network(self) -> list[Violation]:
         is_list = self.network is ServerNetwork.ALLOWLIST
@@ -326,6 +349,12 @@ class McpServer:
     tested_id: McpServerId | None = None
     """For a temporary copy that tests a stored server: the stored server, which holds the
     authorization."""
+    person_id: UserId | None = None
+    """The person whose account is used, for a server with credentials of each person."""
+
+    def acting_for(self, person_id: UserId | None) -> "McpServer":
+        """The server with the account of this person; unchanged if it uses the organization's."""
+        return replace(self, person_id=person_id) if self.config.credentials is Credentials.PERSON else self
 
     @property
     def lacks_installation(self) -> bool:

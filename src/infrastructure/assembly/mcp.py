@@ -93,7 +93,9 @@ def oauth(
         )
 
     lazy = LazyOAuth(load)
-    rows.listen(lazy.forget_organization, "oauth_grant")
+    rows.listen(lazy.forget_organization, "oauth_grant", "person_grant")
+    # People may belong to any organization. This process tells of them as of keys.
+    rows.watch(lambda _: lazy.forget_organization(None), "user_account", "identity_provider", "api_key")
     return lazy
 
 
@@ -201,7 +203,7 @@ def connections(
         )
 
     async def relist(server: McpServer) -> None:
-        scope = ConnectionScope(organization_id=server.organization_id)
+        scope = ConnectionScope(organization_id=server.organization_id, person_id=server.person_id)
         await catalog_updater.relist(server, scope, timeout_s=REFRESH_TIMEOUT_S)
 
     news = AnnouncedNews(subscribers.listed, announcements=announcements)

@@ -10,11 +10,13 @@ from application.mcp.catalog_reader import CatalogReader
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.check_registry_version import CheckRegistryVersion
+from application.mcp.connect_account import ConnectAccount
 from application.mcp.delete_mcp_server import DeleteMcpServer
+from application.mcp.disconnect_account import DisconnectAccount
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
-from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.import_mcp_servers import ImportMcpServers
 from application.mcp.install_mcp_server import InstallMcpServer
+from application.mcp.list_accounts import ListAccounts
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.preview_mcp_import import PreviewMcpImport
@@ -182,5 +184,11 @@ class McpServers(containers.DeclarativeContainer):
     describe_confinement = singleton(DescribeConfinement, confinement=sandbox)
     get_mcp_server_logs = singleton(GetMcpServerLogs, connections=connections, installer=mcp_installer)
     authorize_mcp_server = singleton(AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=oauth)
-    finish_mcp_authorization = singleton(FinishMcpAuthorization, authorizer=oauth, connections=announced_connections)
+    list_accounts = singleton(
+        ListAccounts, servers=Storage.fresh_servers, authorizer=oauth, address=Platform.public_address
+    )
+    connect_account = singleton(ConnectAccount, servers=Storage.fresh_servers, authorizer=oauth)
+    disconnect_account = singleton(
+        DisconnectAccount, servers=Storage.fresh_servers, authorizer=oauth, connections=announced_connections
+    )
     describe_oauth_client = singleton(DescribeOAuthClient, address=Platform.public_address)

@@ -7,6 +7,7 @@ from application.a2a.ports import CardSigner, PushConfigStore
 from application.a2a.put_push_config import PutPushConfig
 from application.a2a.queries import ListPushConfigs
 from application.approvals.check_decisions import CheckDecisions
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.runs.call_agent import CallAgent
 from application.runs.called_runs import CalledRuns
 from application.runs.cancel_run import CancelRun
@@ -26,6 +27,7 @@ from application.runs.execution.run_memory import RunMemory
 from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
 from application.runs.queue_lines import QueueReader
 from application.runs.requeue_runs import RequeueRuns
+from application.runs.resume_authorized_runs import ResumeAuthorizedRuns
 from application.runs.resume_run import ResumeRun
 from application.runs.retry_run import RetryRun
 from application.runs.start_run import StartRun
@@ -121,6 +123,13 @@ class Runs(containers.DeclarativeContainer):
             check=Tools.check_tool_call,
         ),
         box=Platform.secret_box,
+    )
+    finish_mcp_authorization = singleton(
+        FinishMcpAuthorization,
+        authorizer=McpServers.oauth,
+        connections=McpServers.announced_connections,
+        catalog_updater=McpServers.catalog_updater,
+        waiters=singleton(ResumeAuthorizedRuns, reader=Storage.runs, queue=Storage.run_queue, box=Platform.secret_box),
     )
     unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
     cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)

@@ -6,6 +6,7 @@ from dependency_injector import containers, providers
 
 from application.policy.policy_checks import PolicyChecks
 from application.tools.agents_as_tools import AgentsAsTools
+from application.tools.ask_for_account import AskForAccount
 from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.explain_agent import ExplainAgent
@@ -83,6 +84,7 @@ class Tools(containers.DeclarativeContainer):
         catalog_updater=McpServers.catalog_updater,
         connections=McpServers.connections,
         switch=McpServers.mcp_switch,
+        accounts=singleton(AskForAccount, address=Platform.public_address),
         slow_ms=Platform.settings.provided.log_slow_ms,
     )
     list_tools = singleton(ListTools, catalog=toolset_builder, connections=McpServers.connections)

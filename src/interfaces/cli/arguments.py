@@ -38,3 +38,15 @@ LaneOption = Annotated[
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="The agent, by name or id.", autocompletion=AGENTS)
 ]
+
+OAuthOption = Annotated[
+    bool, typer.Option("--oauth", help="A person authorizes Dragoman there: dragoman mcp authorize.")
+]
+CredentialsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--credentials",
+        metavar="WHOSE",
+        help="Whose account is used: organization (default), or person: each their own. person needs --oauth.",
+    ),
+]

@@ -107,6 +107,7 @@ COMMANDS = (
     _group("idp", "Manage the identity providers where people sign in."),
     _group("user", "Manage people who signed in."),
     _group("group", "Manage groups of people."),
+    _group("account", "Manage your own accounts at MCP servers."),
     _group("gateway", "Open an agent's tools to MCP clients."),
     _group("provider", "Manage the organization's model providers."),
     _group("secret", "Manage named secrets."),

@@ -35,6 +35,7 @@ def show_server(
             "only tools": "" if server["tools"] is None else ", ".join(server["tools"]) or "none",
             "declared tools": ", ".join(tool["name"] for tool in server["declared_tools"]),
             "network": " ".join((server["network"], *server["network_hosts"])),
+            "credentials": server["credentials"],
             "isolation": server["isolation"],
             "elicitation": server["elicitation"],
             "sampling": server["sampling"],

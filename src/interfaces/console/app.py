@@ -13,6 +13,7 @@ from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes import (
+    accounts,
     agent_editing,
     agents,
     approvals,
@@ -161,6 +162,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
 def console_routes() -> list[HTTPRouteHandler]:
     """All routes below `/console`."""
     return routes_of(
+        accounts,
         agent_editing,
         agents,
         approvals,

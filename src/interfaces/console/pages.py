@@ -69,6 +69,7 @@ NAVIGATION = (
             ("Schedules", f"{PATH}/schedules"),
             ("Threads", f"{PATH}/threads"),
             ("Gateway", f"{PATH}/gateway"),
+            ("My accounts", f"{PATH}/accounts"),
         ),
     ),
     (

@@ -6,6 +6,7 @@ from litestar.di import Provide
 from infrastructure.container import Container
 from interfaces.explorer.routes import EXPLORER
 from interfaces.http import health
+from interfaces.http.accounts import routes as accounts
 from interfaces.http.agents import routes as agents
 from interfaces.http.api_keys import routes as api_keys
 from interfaces.http.approvals import routes as approvals
@@ -67,6 +68,7 @@ _SLICES = (
     identity_providers,
     users,
     groups,
+    accounts,
     gateway_sessions,
     schedules,
     secrets,

@@ -41,6 +41,9 @@ OF_PEOPLE = (
     Case(method="GET", path="/v1/groups/{group}", role=Role.ADMIN, foreign=True),
     Case(method="PATCH", path="/v1/groups/{group}", role=Role.ADMIN, body={"name": "newer"}, foreign=True),
     Case(method="DELETE", path="/v1/groups/{group}", role=Role.ADMIN, status=204, foreign=True),
+    # Keys have no accounts.
+    Case(method="GET", path="/v1/me/accounts", role=Role.VIEWER, status=403),
+    Case(method="DELETE", path="/v1/me/accounts/{server}", role=Role.VIEWER, status=403),
     Case(method="GET", path="/v1/whoami", role=Role.VIEWER),
     Case(method="GET", path="/v1/users", role=Role.ADMIN),
     Case(method="GET", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),

@@ -59,6 +59,10 @@ class AuthorizationServer:
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
     registered: list[dict[str, Any]] = field(default_factory=list)
     waiting: int = 0
+    accounts: dict[str, str] = field(default_factory=dict)
+    """Whose account each token, code and used token is of."""
+    reused: int = 0
+    """Refresh tokens that came a second time."""
 
     def app(self, *, under: str = "") -> Starlette:
         return Starlette(
@@ -69,14 +73,15 @@ class AuthorizationServer:
             ]
         )
 
-    def authorize(self, url: str) -> dict[str, str]:
-        """What the server adds to the redirect when the person who opened `url` agrees."""
+    def authorize(self, url: str, account: str = "somebody") -> dict[str, str]:
+        """What the server adds to the redirect when the person who opened `url` agrees, signed in to `account`."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert url.startswith(f"{self.url}/authorize?")
         assert asked["response_type"] == "code"
         assert asked["code_challenge_method"] == "S256"
-        code = f"code-{len(self.codes)}"
+        code = f"code-{len(self.accounts)}"
         self.codes[code] = asked
+        self.accounts[code] = account
         return {"code": code, "state": asked["state"], "iss": self.url}
 
     def withdraw_access(self) -> None:
@@ -121,26 +126,30 @@ class AuthorizationServer:
                 asked = self.codes.pop(form["code"], None)
                 if asked is None or not _fits(asked, form, client[0]):
                     return JSONResponse({"error": "invalid_grant"}, status_code=400)
-                return self._given(form, refreshable=True)
+                return self._given(form, refreshable=True, account=self.accounts[form["code"]])
             case "refresh_token":
                 if form["refresh_token"] not in self.refresh_tokens:
+                    self.reused += form["refresh_token"] in self.accounts
                     return JSONResponse({"error": "invalid_grant"}, status_code=400)
                 if self.replaces_refresh_tokens:
                     self.refresh_tokens.discard(form["refresh_token"])
-                return self._given(form, refreshable=self.replaces_refresh_tokens)
+                account = self.accounts[form["refresh_token"]]
+                return self._given(form, refreshable=self.replaces_refresh_tokens, account=account)
             case _:
                 return JSONResponse({"error": "unsupported_grant_type"}, status_code=400)
 
-    def _given(self, form: dict[str, str], *, refreshable: bool = False) -> Response:
+    def _given(self, form: dict[str, str], *, refreshable: bool = False, account: str = "") -> Response:
         number = sum(self.asked.values())
         token = f"access-token-{number}"
         self.access_tokens[token] = form["resource"]
+        self.accounts[token] = account
         answer: dict[str, Any] = {"access_token": token, "token_type": "bearer", "scope": form.get("scope")}
         if self.expires_in is not None:
             answer["expires_in"] = self.expires_in
         if refreshable:
             answer["refresh_token"] = f"refresh-token-{number}"
             self.refresh_tokens.add(answer["refresh_token"])
+            self.accounts[answer["refresh_token"]] = account
         return JSONResponse({name: value for name, value in answer.items() if value is not None})
 
 

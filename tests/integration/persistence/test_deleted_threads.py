@@ -94,6 +94,7 @@ OF_NO_THREAD = {
     "organization",
     "organization_group",
     "organization_group_member",
+    "person_grant",
     "provisioned_user",
     "scim_token",
     "secret",

@@ -5,6 +5,25 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AccountView(TypedDict):
+    """The caller's account at an MCP server that is used with each person's own one."""
+
+    server: str
+    """Slug of the MCP server."""
+    server_id: str
+    """Id of the MCP server."""
+    connected: bool
+    """Whether runs that the caller starts can use the server."""
+    issuer: str | None
+    """The authorization server; null until it is connected."""
+    scope: str | None
+    """What was granted, if the authorization server says so."""
+    renewed_at: str | None
+    """When the authorization server last issued a token."""
+    link: str
+    """The page where the caller connects the account, or renews it, in a browser."""
+
+
 class AnswerBody(TypedDict):
     """A person's answer to a node."""
 
@@ -90,7 +109,7 @@ class ApproveDefinitionBody(TypedDict):
     """Digest of the definition, as the list of tools has it."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -330,6 +349,10 @@ class CreatedWebhookKeyView(TypedDict):
     """Time of the creation."""
     former_signs_until: str | None
     """Until then the previous key also signs; null if there was none."""
+
+
+Credentials: TypeAlias = Literal['organization', 'person']
+"""Whose account is used at a server: one of the organization, or that of the person for whom a call is made."""
 
 
 class DecisionBody(TypedDict):
@@ -2601,6 +2624,13 @@ class WorkflowView(TypedDict):
     """Time of the last change."""
 
 
+class AccountList(TypedDict):
+    """All accounts, by the slugs of their servers."""
+
+    data: list[AccountView]
+    """The entries of the page, in the order of the list."""
+
+
 class AddRegistryServerBody(TypedDict):
     """
     An entry of a registry to register as a server. Values of its `inputs` are texts, or references
@@ -3120,6 +3150,8 @@ class McpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http, sse or a2a."""
+    credentials: NotRequired[Credentials]
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -3208,6 +3240,8 @@ class McpServerView(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: AuthView | None
     """Authentication at a server of kind http, sse or a2a."""
+    credentials: Credentials
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: list[str] | None
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: list[DeclaredToolView]
@@ -3864,6 +3898,8 @@ class TestMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http, sse or a2a."""
+    credentials: NotRequired[Credentials]
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -4128,6 +4164,8 @@ class UpdateMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Replaced entirely, including its secrets."""
+    credentials: NotRequired[Credentials | None]
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody] | None]

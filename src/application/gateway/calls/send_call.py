@@ -157,6 +157,8 @@ class SendGatewayCall:
             return failure_text.capabilities_missing(tuple(missing.capabilities))
         except InputAwaited as asked:
             question = asked.awaited.current
+            if question is not None and question.is_for_account:
+                return failure_text.account_missing(question.url or "")
             return failure_text.input_declined("" if question is None else question.message)
         except TimeoutError:
             if not deadline.expired():

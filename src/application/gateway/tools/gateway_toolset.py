@@ -20,6 +20,7 @@ from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import GatewaySession, ToolNames, ToolSearch
+from domain.identity.api_key import person_of
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, RunId
 from domain.mcp.apps import Audience
@@ -270,6 +271,7 @@ def scope_of(session: GatewaySession) -> ConnectionScope:
         thread_id=session.thread_id,
         run_id=session.run_id,
         gateway_session_id=None if session.run_id is not None else session.id,
+        person_id=person_of(session.created_by),
     )
 
 

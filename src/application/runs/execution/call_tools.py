@@ -5,7 +5,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 
-from application.mcp.ports import ConnectionScope, McpProgress
+from application.mcp.ports import McpProgress
 from application.policy.canary_guard import CanaryFound
 from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
 from application.runs.execution.run_session import RunSession
@@ -13,7 +13,7 @@ from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
 from application.tools import failure_text
 from application.tools.agent_calls import DEPTH_META, AgentCaller
-from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
+from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext, scope_of_run
 from application.tools.check_tool_call import gone_tool
 from application.tools.execute_tool import ExecuteTool, progress_data
 from application.tools.ports import Box, InputAwaited
@@ -154,9 +154,7 @@ class CallTools:
             session.stop.fire(StopReason.LEASE_LOST)
         context = ToolCallContext(
             tool_call_id=call.id,
-            scope=ConnectionScope(
-                organization_id=session.run.organization_id, thread_id=session.run.thread_id, run_id=session.run.id
-            ),
+            scope=scope_of_run(session.run),
             timeout_s=timeout_s,
             meta={IDEMPOTENCY_META: call.id, **_depth(session.run), **self._tracer.trace_context(session.run, call.id)},
             on_progress=lambda progress: self._progress(session, call.id, progress),

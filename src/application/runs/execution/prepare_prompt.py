@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
-from application.mcp.ports import ConnectionScope
 from application.runs.execution.compose_request import servers_overview, system_prompt, with_instructions
 from application.runs.execution.run_session import RunSession
+from application.tools.call_context import scope_of_run
 from application.tools.client_tools import with_client_tools
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
@@ -57,7 +57,7 @@ class PreparePrompt:
         if not session.agent.config.enabled:
             raise AgentDisabled
         run = session.run
-        scope = ConnectionScope(organization_id=run.organization_id, thread_id=run.thread_id, run_id=run.id)
+        scope = scope_of_run(run)
         with session.stop.interruptible(max(session.time_left_s, 0)):
             toolset = await self._catalog.toolset(
                 session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired, caller=session.caller

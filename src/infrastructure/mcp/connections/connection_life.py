@@ -22,7 +22,10 @@ class ConnectionLife:
         clock: Clock,
         on_lost: Callable[["ConnectionLife", float], None],
         on_end: Callable[[McpConnection], None],
+        *,
+        is_of_person: bool = False,
     ) -> None:
+        """`is_of_person`: a missing grant concerns the person of the connection, and not the server."""
         self.record = record
         self.key = key
         self.connection: McpConnection | None = None
@@ -30,6 +33,7 @@ class ConnectionLife:
         self._clock = clock
         self._on_lost = on_lost
         self._on_end = on_end
+        self._is_of_person = is_of_person
         self._opened_at: float | None = None
         self._is_told = False
 
@@ -39,7 +43,10 @@ class ConnectionLife:
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
         self._is_told = True
-        self.record.failed(failure, needs_auth=needs_auth)
+        if needs_auth and self._is_of_person:
+            self.record.abandoned()
+        else:
+            self.record.failed(failure, needs_auth=needs_auth)
 
     def lost(self, detail: str, *, needs_auth: bool = False) -> None:
         self._is_told = True
@@ -47,7 +54,7 @@ class ConnectionLife:
         server = self.record.server
         ids = {"server_id": server.id, "organization_id": server.organization_id}
         logger.info("MCP connection lost", extra={**ids, "detail": detail})
-        self.record.disconnected(detail, needs_auth=needs_auth)
+        self.record.disconnected(None if needs_auth and self._is_of_person else detail, needs_auth=needs_auth)
         self._on_lost(self, self._clock.monotonic() - self._opened_at)
 
     def ended(self) -> None:

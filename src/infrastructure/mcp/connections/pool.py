@@ -28,11 +28,11 @@ from application.system.shared_permits import SharedPermits
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.restarts import RestartLimit
-from domain.mcp.server import Isolation, McpServer
+from domain.mcp.server import Credentials, Isolation, McpServer
 from infrastructure.mcp.catalogs.server_catalog import catalog_of, declared_catalog
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges, ToolsChanged
 from infrastructure.mcp.connections.connection import McpConnection
-from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
+from infrastructure.mcp.connections.connection_key import ConnectionKey, acting_server, connection_key
 from infrastructure.mcp.connections.connection_life import ConnectionLife
 from infrastructure.mcp.connections.crashes import Crashes
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiation_with
@@ -161,8 +161,8 @@ class SdkMcpConnections:
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
         _require_contents(server)
         deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
-        record, key = self._admit(server), connection_key(server, scope)
-        connection = self._pooled(key) or await self._opened(record, key, deadline)
+        record, key, acting = self._admit(server), connection_key(server, scope), acting_server(server, scope)
+        connection = self._pooled(key) or await self._opened(record, acting, key, deadline)
         connection.enter()
         try:
             await follow_resources(connection, await connection.session(deadline), wanted)
@@ -244,7 +244,11 @@ class SdkMcpConnections:
         key = (server.organization_id, server.id, server.version)
         record = self._records.get(key)
         if record is None:
-            on_lost = self._on_lost if server.config.isolation is Isolation.SHARED else None
+            # What no person uses has no account to connect with.
+            is_shared = (
+                server.config.isolation is Isolation.SHARED and server.config.credentials is not Credentials.PERSON
+            )
+            on_lost = self._on_lost if is_shared else None
             record = self._records[key] = ServerRecord(server, self._clock, on_lost, self._on_status)
         return record
 
@@ -257,25 +261,28 @@ class SdkMcpConnections:
     ) -> _Answer:
         """Use a connection of `scope`; use a second one if the first proved unusable before the
         server executed anything."""
-        key = connection_key(record.server, scope)
+        key, acting = connection_key(record.server, scope), acting_server(record.server, scope)
         for is_last in (False, True):
-            connection = self._pooled(key) or await self._opened(record, key, deadline)
+            connection = self._pooled(key) or await self._opened(record, acting, key, deadline)
             connection.enter()
             try:
                 return await send(connection.open_session or await connection.session(deadline))
             except UnusableConnectionError as exc:
                 self._drop(connection)
                 if is_last or not exc.not_executed or exc.needs_auth:
-                    record.troubled(exc.failure.detail, needs_auth=exc.needs_auth)
+                    if not (exc.needs_auth and acting.person_id):
+                        record.troubled(exc.failure.detail, needs_auth=exc.needs_auth)
                     raise exc.failure from exc
             finally:
                 self._left(connection, key)
         raise AssertionError("the second attempt returns or raises")
 
-    async def _opened(self, record: ServerRecord, key: ConnectionKey | None, deadline: float) -> McpConnection:
+    async def _opened(
+        self, record: ServerRecord, acting: McpServer, key: ConnectionKey | None, deadline: float
+    ) -> McpConnection:
         """Open a connection for immediate use; release it with `_left`. Raises McpFailure."""
         await self._wait_to_open(record, key, deadline)
-        return self._pooled(key) or self._open(record, key)  # another call may have opened it meanwhile
+        return self._pooled(key) or self._open(record, acting, key)  # another call may have opened it meanwhile
 
     def _left(self, connection: McpConnection, key: ConnectionKey | None) -> None:
         """End a use, and the connection if no other use shares it."""
@@ -302,11 +309,12 @@ class SdkMcpConnections:
         connection = self._pool.get(key) if key is not None else None
         return connection if connection is not None and connection.is_usable else None
 
-    def _open(self, record: ServerRecord, key: ConnectionKey | None) -> McpConnection:
+    def _open(self, record: ServerRecord, server: McpServer, key: ConnectionKey | None) -> McpConnection:
         if self._is_closed:
             raise McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
-        server = record.server
-        life = ConnectionLife(record, key, self._clock, self._lost, self._ended)
+        life = ConnectionLife(
+            record, key, self._clock, self._lost, self._ended, is_of_person=server.person_id is not None
+        )
         config = server.config
         outlives_runs = config.isolation is not Isolation.RUN and not config.answers_calls_only
         if self._on_tools_changed is not None and outlives_runs:

@@ -3,6 +3,7 @@
 
 import base64
 import hashlib
+import hmac
 import secrets
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -12,6 +13,7 @@ from mcp.client.auth.utils import union_scopes
 from mcp.shared.auth import OAuthToken
 
 from application.mcp.authorization import (
+    Account,
     AuthorizationAnswer,
     AuthorizationRequest,
     AuthorizedServer,
@@ -58,30 +60,33 @@ class OAuthAuthorizer:
         self._address = address
         self._clock = clock
 
-    async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
+    async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
         redirect_uri = public_url(self._address, CALLBACK_PATH)
         try:
-            return await self._begin(server, key_id, redirect_uri)
+            return await self._begin(server, key_id, redirect_uri, browser)
         except TransportFailedError as failed:
             raise _unavailable(failed) from failed
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
-        pending = await self._store.take(_state_hash(answer.state))
+        pending = await self._store.take(_hash(answer.state))
         if pending is None or self._clock.now() >= pending.expires_at:
             raise invalid(
                 "authorization_unknown",
                 "This authorization is unknown, already used, or expired. Begin it again.",
             )
+        _check_browser(pending, answer)
         _check_issuer(pending, answer)
         if answer.error is not None or answer.code is None:
             code = error_code(answer.error)
             raise invalid("authorization_refused", f"The authorization server did not authorize ({code}).")
-        server = await self._find_server(pending.organization_id, pending.server_id)
+        found = await self._find_server(pending.organization_id, pending.server_id)
+        server = None if found is None else found.acting_for(pending.person_id)
         auth = None if server is None else server.config.auth
         if (
             server is None
             or not isinstance(auth, AuthorizationCodeAuth)
             or binding_of(server.config) != pending.binding
+            or server.person_id != pending.person_id
         ):
             raise invalid(
                 "authorization_outdated", "The MCP server was changed meanwhile. Begin the authorization again."
@@ -106,7 +111,20 @@ class OAuthAuthorizer:
         await self._broker.store(server, grant)
         return AuthorizedServer(server=server, key_id=pending.key_id, issuer=pending.issuer)
 
-    async def _begin(self, server: McpServer, key_id: ApiKeyId, redirect_uri: str) -> AuthorizationRequest:
+    async def account(self, server: McpServer) -> Account | None:
+        grant = await self._broker.grant(server)
+        if grant is None or grant.access_token is None:
+            return None
+        if grant.refresh_token is None and grant.is_expired(self._clock.now()):
+            return None
+        return Account(issuer=grant.issuer, scope=grant.scope, renewed_at=grant.obtained_at)
+
+    async def disconnect(self, server: McpServer) -> bool:
+        return await self._broker.remove(server)
+
+    async def _begin(
+        self, server: McpServer, key_id: ApiKeyId, redirect_uri: str, browser: str | None
+    ) -> AuthorizationRequest:
         auth, url = server.config.auth, server.config.url
         assert isinstance(auth, AuthorizationCodeAuth)
         assert url is not None
@@ -138,8 +156,10 @@ class OAuthAuthorizer:
             client=client,
             redirect_uri=redirect_uri,
             verifier=verifier,
+            person_id=server.person_id,
+            browser_hash=None if browser is None else _hash(browser),
         )
-        await self._store.expect(_state_hash(state), pending, now)
+        await self._store.expect(_hash(state), pending, now)
         sent_to = _authorization_url(str(found.metadata.authorization_endpoint), pending, state)
         return AuthorizationRequest(url=sent_to, expires_at=pending.expires_at)
 
@@ -182,6 +202,14 @@ def _authorization_url(endpoint: str, pending: PendingAuthorization, state: str)
     return urlunsplit(parts._replace(query=urlencode(parameters), fragment=""))
 
 
+def _check_browser(pending: PendingAuthorization, answer: AuthorizationAnswer) -> None:
+    """Reject the consent of another person, whom an attacker sent to the authorization server."""
+    if pending.browser_hash is not None and not hmac.compare_digest(_hash(answer.browser or ""), pending.browser_hash):
+        raise invalid(
+            "authorization_elsewhere", "This authorization was begun in another browser. Begin it again here."
+        )
+
+
 def _check_issuer(pending: PendingAuthorization, answer: AuthorizationAnswer) -> None:
     """RFC 9207, section 2.4: reject an answer of another authorization server."""
     if answer.issuer is None and not pending.issuer_in_answer:
@@ -190,8 +218,8 @@ def _check_issuer(pending: PendingAuthorization, answer: AuthorizationAnswer) ->
         raise invalid("authorization_mixed_up", "The answer comes from another authorization server than was asked.")
 
 
-def _state_hash(state: str) -> str:
-    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()
+def _hash(value: str) -> str:
+    return hashlib.sha256(value.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _unavailable(failed: TransportFailedError) -> ServiceError:

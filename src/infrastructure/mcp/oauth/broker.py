@@ -17,13 +17,21 @@ from application.system.lru import LruCache
 from application.system.ports import Clock
 from application.system.shared_work import SharedWork
 from domain.errors import ServiceError
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth
 from domain.mcp.server import McpServer
 from infrastructure.mcp.faults import TransportFailedError, TransportFault, auth_fault, needs_auth_fault
 from infrastructure.mcp.oauth.challenge import Challenge
 from infrastructure.mcp.oauth.discovery import Discovery
-from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, binding_of, grant_owner, oauth_settings
+from infrastructure.mcp.oauth.grants import (
+    Grant,
+    GrantOwner,
+    OAuthClient,
+    OAuthStore,
+    binding_of,
+    grant_owner,
+    oauth_settings,
+)
 from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, auth_method
 from infrastructure.mcp.secret_values import SecretValues
 
@@ -36,7 +44,7 @@ _NOT_AUTHORIZED = "The server requires authorization: none has been granted yet.
 _WITHDRAWN = "The server requires authorization: the grant has expired or was withdrawn."
 _MORE_WANTED = "The server requires authorization: it requires more scopes than granted."
 
-_Key = tuple[OrganizationId, McpServerId, str]
+_Key = tuple[GrantOwner, str]
 _Kept = TypeVar("_Kept")
 
 
@@ -79,7 +87,7 @@ class TokenBroker:
         """Grants of the organization, or of any, changed in this or another process."""
         self._generation += 1
         for key in self._cache:
-            if organization_id in (None, key[0]):
+            if organization_id in (None, key[0].organization_id):
                 self._cache.pop(key)
         self._news.set()
         self._news = asyncio.Event()
@@ -135,8 +143,14 @@ class TokenBroker:
     async def store(self, server: McpServer, grant: Grant) -> None:
         """Cache and store the grant."""
         self._take(server, grant)
-        await self._store.save(server.organization_id, grant_owner(server), grant)
+        await self._store.save(grant_owner(server), grant)
         self._take(server, grant)  # again, in case it was invalidated during the save
+
+    async def remove(self, server: McpServer) -> bool:
+        """Delete the grants of the server's owner. False if there are none."""
+        removed = await self._store.remove(grant_owner(server))
+        self.forget_organization(server.organization_id)
+        return removed
 
     def granted(
         self,
@@ -194,11 +208,11 @@ class TokenBroker:
     ) -> Grant:
         """Run `work` while no other process uses the refresh token; else return the grant that
         another process stored."""
-        owner = (server.organization_id, grant_owner(server))
+        owner = grant_owner(server)
         claim = token_hex(16)
         while True:
             news = self._news
-            held = await self._store.claim(*owner, grant.issuer, claim, now=self._clock.now())
+            held = await self._store.claim(owner, grant.issuer, claim, now=self._clock.now())
             if held is not None:
                 break
             stored = await self._stored(server)
@@ -215,13 +229,13 @@ class TokenBroker:
             return await work()
         finally:
             try:
-                await self._store.release(*owner, claim)
+                await self._store.release(owner, claim)
             except ServiceError as error:
                 logger.warning("a claim to renew a token was not released; it will expire (%s)", error.code)
 
     def _of_another(self, server: McpServer, grant: Grant) -> Grant:
         """The grant that another process, or a person, stored instead."""
-        if grant.binding != self._key(server)[2] or grant.access_token is None:
+        if grant.binding != binding_of(server.config) or grant.access_token is None:
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
         self._take(server, grant)
         return grant
@@ -297,12 +311,12 @@ class TokenBroker:
         return await self._obtaining.result(self._key(server), work)
 
     def _key(self, server: McpServer) -> _Key:
-        return server.organization_id, grant_owner(server), binding_of(server.config)
+        return grant_owner(server), binding_of(server.config)
 
     async def _stored(self, server: McpServer) -> Grant | None:
         generation, key = self._generation, self._key(server)
-        for grant in await self._store.load(server.organization_id, grant_owner(server)):
-            if grant.binding == key[2]:
+        for grant in await self._store.load(key[0]):
+            if grant.binding == key[1]:
                 self._hide(server, grant)
                 if generation == self._generation:
                     self._cache.put(key, grant)

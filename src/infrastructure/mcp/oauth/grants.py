@@ -4,9 +4,9 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from domain.ids import ApiKeyId, McpServerId, OrganizationId
+from domain.ids import ApiKeyId, McpServerId, OrganizationId, UserId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, OAuthSettings
 from domain.mcp.server import McpServer, McpServerConfig
 
@@ -15,6 +15,14 @@ CLAIM_LASTS = timedelta(seconds=30)
 claim."""
 _AHEAD = timedelta(seconds=60)
 _AHEAD_SHARE = 0.2
+
+
+class GrantOwner(NamedTuple):
+    """Whose grants for which server: the organization's, or those of one person in it."""
+
+    organization_id: OrganizationId
+    server_id: McpServerId
+    person_id: UserId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +73,11 @@ class Grant:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAuthorization:
     """A person was redirected to an authorization server; the answer is accepted once, until
-    `expires_at`."""
+    `expires_at`.
+
+    - `person_id` is the person whose grant it becomes; None for one of the organization.
+    - `browser_hash`: only the browser that holds this value may bring the answer.
+    """
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -80,27 +92,32 @@ class PendingAuthorization:
     client: OAuthClient
     redirect_uri: str
     verifier: str = field(repr=False)
+    person_id: UserId | None = None
+    browser_hash: str | None = None
 
 
 class OAuthStore(Protocol):
-    """Stores grants and pending authorizations, both encrypted at rest."""
+    """Stores grants and pending authorizations, both encrypted at rest. A person who is not active has no grants: nothing
+    is read, stored or claimed for them."""
 
-    async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
-        """The server's grants, one per issuer, newest first."""
+    async def load(self, owner: GrantOwner) -> tuple[Grant, ...]:
+        """The owner's grants, one per issuer, newest first."""
         ...
 
-    async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
+    async def save(self, owner: GrantOwner, grant: Grant) -> None:
         """Replace the grant of the same issuer. Ignored for a server that is not stored (a test)."""
         ...
 
-    async def claim(
-        self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
-    ) -> Grant | None:
-        """Claim the refresh token of the server's grant of `issuer`, for CLAIM_LASTS or until
+    async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:
+        """Claim the refresh token of the owner's grant of `issuer`, for CLAIM_LASTS or until
         released. Returns the stored grant; None if it is claimed or missing."""
         ...
 
-    async def release(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None: ...
+    async def release(self, owner: GrantOwner, claim: str) -> None: ...
+
+    async def remove(self, owner: GrantOwner) -> bool:
+        """Delete the owner's grants. False if there are none."""
+        ...
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
         """Store a pending authorization, and drop those expired before `now`."""
@@ -111,9 +128,9 @@ class OAuthStore(Protocol):
         ...
 
 
-def grant_owner(server: McpServer) -> McpServerId:
-    """The server that owns the grants; the test of a saved server uses its grants."""
-    return server.tested_id or server.id
+def grant_owner(server: McpServer) -> GrantOwner:
+    """The owner of the grants that the server uses; the test of a saved server uses its grants."""
+    return GrantOwner(server.organization_id, server.tested_id or server.id, server.person_id)
 
 
 def oauth_settings(config: McpServerConfig) -> OAuthSettings:

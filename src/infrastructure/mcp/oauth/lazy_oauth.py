@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from application.mcp.authorization import AuthorizationAnswer, AuthorizationRequest, AuthorizedServer, McpAuthorizer
+from application.mcp.authorization import (
+    Account,
+    AuthorizationAnswer,
+    AuthorizationRequest,
+    AuthorizedServer,
+    McpAuthorizer,
+)
 from application.system.lazy import LazyClosable
 from domain.ids import ApiKeyId, OrganizationId
 from domain.mcp.server import McpServer
@@ -41,8 +47,14 @@ class LazyOAuth(LazyClosable[OpenOAuth]):
         if self.loaded is not None:
             self.loaded.forget_organization(organization_id)
 
-    async def begin(self, server: McpServer, key_id: ApiKeyId) -> AuthorizationRequest:
-        return await (await self.warm()).authorizer.begin(server, key_id)
+    async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
+        return await (await self.warm()).authorizer.begin(server, key_id, browser=browser)
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
         return await (await self.warm()).authorizer.complete(answer)
+
+    async def account(self, server: McpServer) -> Account | None:
+        return await (await self.warm()).authorizer.account(server)
+
+    async def disconnect(self, server: McpServer) -> bool:
+        return await (await self.warm()).authorizer.disconnect(server)

@@ -1,6 +1,6 @@
 """Users in SQL."""
 
-from sqlalchemy import Connection, and_, bindparam, case, select, update
+from sqlalchemy import Connection, and_, bindparam, case, delete, select, update
 
 from application.identity.ports import UserChange
 from application.system.pages import Page, PageRequest
@@ -13,7 +13,7 @@ from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.tables import identity_provider, user_account
+from infrastructure.persistence.tables import identity_provider, person_grant, user_account
 
 _of = (user_account.c.organization_id == bindparam("of_organization"), user_account.c.id == bindparam("of_user"))
 _get = select(user_account).where(*_of)
@@ -31,6 +31,9 @@ _find = select(user_account).where(
 )
 _add = upsert(user_account).on_conflict_do_nothing(["organization_id", "issuer", "subject"])
 _change = update(user_account).where(*_of)
+_delete_grants = delete(person_grant).where(
+    person_grant.c.organization_id == bindparam("of_organization"), person_grant.c.person_id == bindparam("of_user")
+)
 _change_active = _change.where(user_account.c.status == UserStatus.ACTIVE.value)
 
 _user = row_fields(User)
@@ -76,6 +79,8 @@ class SqlUserStore:
                 return stored
             changed, audit = decided
             connection.execute(_change.values(_user.write(changed)), wanted)
+            if changed.status is UserStatus.REMOVED:
+                connection.execute(_delete_grants, wanted)
             record(connection, audit)
             return changed
 

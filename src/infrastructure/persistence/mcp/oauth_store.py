@@ -1,55 +1,69 @@
 """OAuth grants and pending authorizations in SQL, encrypted except for their keys."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, or_, select, update
 
-from domain.ids import McpServerId, OrganizationId
+from domain.identity.user import UserStatus
 from domain.json_value import JsonObject, JsonValue
-from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, PendingAuthorization
+from infrastructure.mcp.oauth.grants import CLAIM_LASTS, Grant, GrantOwner, PendingAuthorization
 from infrastructure.persistence.columns.fields import json_fields
-from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.columns.upsert import Upsert, upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
-from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant
+from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant, person_grant, user_account
 from infrastructure.runtime.json_text import decode, encode
 
-_load = (
-    select(oauth_grant.c.sealed)
-    .where(
-        oauth_grant.c.organization_id == bindparam("of_organization"), oauth_grant.c.server_id == bindparam("of_server")
-    )
-    .order_by(oauth_grant.c.updated_at.desc(), oauth_grant.c.issuer)
-)
 _server = (
     select(mcp_server.c.id)
     .where(mcp_server.c.organization_id == bindparam("of_organization"), mcp_server.c.id == bindparam("of_server"))
     .with_for_update(key_share=True)
 )
-_new = upsert(oauth_grant)
-_save = _new.on_conflict_do_update(
-    index_elements=["organization_id", "server_id", "issuer"],
-    set_={"sealed": _new.excluded.sealed, "updated_at": _new.excluded.updated_at},
+_person = select(user_account.c.id).where(
+    user_account.c.organization_id == bindparam("of_organization"),
+    user_account.c.id == bindparam("of_person"),
+    user_account.c.status == UserStatus.ACTIVE.value,
 )
-_of_server = (
-    oauth_grant.c.organization_id == bindparam("of_organization"),
-    oauth_grant.c.server_id == bindparam("of_server"),
-)
-_claim = (
-    update(oauth_grant)
-    .where(
-        *_of_server,
-        oauth_grant.c.issuer == bindparam("of_issuer"),
-        or_(oauth_grant.c.claimed_until.is_(None), oauth_grant.c.claimed_until <= bindparam("moment")),
+_locked_person = _person.with_for_update(key_share=True)
+
+
+class _Grants:
+    """Statements on the grants of organizations, or on those of persons."""
+
+    def __init__(self, table: Table, *owner: str, only: ColumnElement[bool] | None = None) -> None:
+        own = [table.c[column] == bindparam(_PARAMETERS[column]) for column in owner]
+        usable = own if only is None else [*own, only]
+        self.load = select(table.c.sealed).where(*usable).order_by(table.c.updated_at.desc(), table.c.issuer)
+        self.save = _saving(table, owner)
+        self.claim = (
+            update(table)
+            .where(
+                *usable,
+                table.c.issuer == bindparam("of_issuer"),
+                or_(table.c.claimed_until.is_(None), table.c.claimed_until <= bindparam("moment")),
+            )
+            .values(claim=bindparam("new_claim"), claimed_until=bindparam("until"))
+            .returning(table.c.sealed)
+        )
+        self.release = (
+            update(table).where(*own, table.c.claim == bindparam("old_claim")).values(claim=None, claimed_until=None)
+        )
+        self.remove = delete(table).where(*own)
+
+
+def _saving(table: Table, owner: tuple[str, ...]) -> Upsert:
+    new = upsert(table)
+    return new.on_conflict_do_update(
+        index_elements=[*owner, "issuer"],
+        set_={"sealed": new.excluded.sealed, "updated_at": new.excluded.updated_at},
     )
-    .values(claim=bindparam("new_claim"), claimed_until=bindparam("until"))
-    .returning(oauth_grant.c.sealed)
-)
-_give_back = (
-    update(oauth_grant)
-    .where(*_of_server, oauth_grant.c.claim == bindparam("old_claim"))
-    .values(claim=None, claimed_until=None)
-)
+
+
+_PARAMETERS = {"organization_id": "of_organization", "server_id": "of_server", "person_id": "of_person"}
+_of_organizations = _Grants(oauth_grant, "organization_id", "server_id")
+_of_persons = _Grants(person_grant, "organization_id", "server_id", "person_id", only=_person.exists())
 _expect = oauth_authorization.insert()
 _forget_expired = delete(oauth_authorization).where(oauth_authorization.c.expires_at < bindparam("moment"))
 _take = (
@@ -62,6 +76,21 @@ _grant = json_fields(Grant)
 _pending = json_fields(PendingAuthorization)
 
 
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """The statements on an owner's grants, and the parameters that name the owner."""
+
+    grants: _Grants
+    wanted: Mapping[str, str]
+
+    @classmethod
+    def by(cls, owner: GrantOwner) -> "_Owned":
+        wanted = {"of_organization": owner.organization_id, "of_server": owner.server_id}
+        if owner.person_id is None:
+            return cls(_of_organizations, wanted)
+        return cls(_of_persons, {**wanted, "of_person": owner.person_id})
+
+
 class SqlOAuthStore:
     """The `OAuthStore` of the token broker."""
 
@@ -69,52 +98,62 @@ class SqlOAuthStore:
         self._database = database
         self._box = box
 
-    async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> tuple[Grant, ...]:
-        wanted = {"of_organization": organization_id, "of_server": server_id}
+    async def load(self, owner: GrantOwner) -> tuple[Grant, ...]:
+        owned = _Owned.by(owner)
         sealed = await self._database.read(
-            lambda connection: list(connection.execute(_load, wanted).scalars()), scope=organization_id
+            lambda connection: list(connection.execute(owned.grants.load, owned.wanted).scalars()),
+            scope=owner.organization_id,
         )
         return tuple(_grant.read(self._open(one)) for one in sealed)
 
-    async def save(self, organization_id: OrganizationId, server_id: McpServerId, grant: Grant) -> None:
-        wanted = {"of_organization": organization_id, "of_server": server_id}
+    async def save(self, owner: GrantOwner, grant: Grant) -> None:
+        owned = _Owned.by(owner)
         row = {
-            "organization_id": organization_id,
-            "server_id": server_id,
+            **{column: owned.wanted[name] for column, name in _PARAMETERS.items() if name in owned.wanted},
             "issuer": grant.issuer,
             "sealed": self._seal(_grant.write(grant)),
             "updated_at": grant.obtained_at,
         }
 
         def unit(connection: Connection) -> None:
-            if connection.execute(_server, wanted).first() is not None:
-                connection.execute(_save, row)
+            if connection.execute(_server, owned.wanted).first() is None:
+                return
+            # A person who is removed meanwhile leaves no grant behind.
+            if owner.person_id is None or connection.execute(_locked_person, owned.wanted).first() is not None:
+                connection.execute(owned.grants.save, row)
 
-        await self._database.write(unit, scope=organization_id)
+        await self._database.write(unit, scope=owner.organization_id)
 
-    async def claim(
-        self, organization_id: OrganizationId, server_id: McpServerId, issuer: str, claim: str, *, now: datetime
-    ) -> Grant | None:
+    async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:
+        owned = _Owned.by(owner)
         wanted = {
-            "of_organization": organization_id,
-            "of_server": server_id,
+            **owned.wanted,
             "of_issuer": issuer,
             "moment": now,
             "new_claim": claim,
             "until": now + CLAIM_LASTS,
         }
         sealed = await self._database.write(
-            lambda connection: connection.execute(_claim, wanted).scalar_one_or_none(), scope=organization_id
+            lambda connection: connection.execute(owned.grants.claim, wanted).scalar_one_or_none(),
+            scope=owner.organization_id,
         )
         return None if sealed is None else _grant.read(self._open(sealed))
 
-    async def release(self, organization_id: OrganizationId, server_id: McpServerId, claim: str) -> None:
-        wanted = {"of_organization": organization_id, "of_server": server_id, "old_claim": claim}
+    async def release(self, owner: GrantOwner, claim: str) -> None:
+        owned = _Owned.by(owner)
 
         def unit(connection: Connection) -> None:
-            connection.execute(_give_back, wanted)
+            connection.execute(owned.grants.release, {**owned.wanted, "old_claim": claim})
 
-        await self._database.write(unit, scope=organization_id)
+        await self._database.write(unit, scope=owner.organization_id)
+
+    async def remove(self, owner: GrantOwner) -> bool:
+        owned = _Owned.by(owner)
+        removed = await self._database.write(
+            lambda connection: connection.execute(owned.grants.remove, owned.wanted).rowcount,
+            scope=owner.organization_id,
+        )
+        return removed > 0
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:
         row = {

@@ -1,4 +1,4 @@
--- revision 0077
+-- revision 0076
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -835,3 +835,18 @@ CREATE TABLE organization_group_member (
 	CONSTRAINT fk_organization_group_member_user_id_user_account FOREIGN KEY(user_id) REFERENCES user_account (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_organization_group_member_user_id ON organization_group_member (user_id);
+CREATE TABLE person_grant (
+	organization_id TEXT NOT NULL,
+	server_id TEXT NOT NULL,
+	person_id TEXT NOT NULL,
+	issuer TEXT NOT NULL,
+	sealed BLOB NOT NULL,
+	updated_at BIGINT NOT NULL,
+	claim TEXT,
+	claimed_until BIGINT,
+	CONSTRAINT pk_person_grant PRIMARY KEY (organization_id, server_id, person_id, issuer),
+	CONSTRAINT fk_person_grant_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE,
+	CONSTRAINT fk_person_grant_person_id_user_account FOREIGN KEY(person_id) REFERENCES user_account (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_person_grant_server_id ON person_grant (server_id);
+CREATE INDEX ix_person_grant_person_id ON person_grant (person_id);

@@ -27,6 +27,7 @@ from infrastructure.persistence.tables.mcp import (
     mcp_tool_definition,
     oauth_authorization,
     oauth_grant,
+    person_grant,
 )
 from infrastructure.persistence.tables.model_providers import model_provider
 from infrastructure.persistence.tables.naming import metadata
@@ -85,6 +86,7 @@ __all__ = [
     "organization",
     "organization_group",
     "organization_group_member",
+    "person_grant",
     "provisioned_user",
     "push_config",
     "run",

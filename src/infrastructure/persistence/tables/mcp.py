@@ -86,6 +86,22 @@ oauth_grant = Table(
     Index(None, "server_id"),
 )
 
+# The same for the tokens of one person.
+person_grant = Table(
+    "person_grant",
+    metadata,
+    Column("organization_id", PlainText, primary_key=True),
+    Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), primary_key=True),
+    Column("person_id", PlainText, ForeignKey("user_account.id", ondelete="CASCADE"), primary_key=True),
+    Column("issuer", PlainText, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Column("claim", PlainText),
+    Column("claimed_until", Moment),
+    Index(None, "server_id"),
+    Index(None, "person_id"),
+)
+
 # A pending authorization of a person; `sealed` is encrypted.
 oauth_authorization = Table(
     "oauth_authorization",

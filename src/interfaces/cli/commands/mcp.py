@@ -8,7 +8,7 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.arguments import ServerArgument
+from interfaces.cli.arguments import CredentialsOption, OAuthOption, ServerArgument
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_declared import tools_in
@@ -108,9 +108,8 @@ def add_server(
     bearer_secret: Annotated[
         str | None, typer.Option("--bearer-secret", metavar="SECRET", help="The named secret that is its bearer token.")
     ] = None,
-    oauth: Annotated[
-        bool, typer.Option("--oauth", help="A person authorizes Dragoman there: dragoman mcp authorize.")
-    ] = False,
+    oauth: OAuthOption = False,
+    credentials: CredentialsOption = None,
     network: Annotated[
         str | None,
         typer.Option("--network", metavar="MODE", help="What its process reaches: none, allowlist or full (default)."),
@@ -197,6 +196,7 @@ def add_server(
     given: dict[str, JsonValue] = {
         "tools": [*tool] if tool else None,
         "declared_tools": None if declared_tools is None else tools_in(declared_tools),
+        "credentials": credentials,
         "isolation": isolation,
         "elicitation": elicitation,
         "sampling": sampling,

@@ -11,6 +11,7 @@ from domain.mcp.declared_tool import MAX_DECLARED_TOOLS, DeclaredTool
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import (
     ConnectionLoss,
+    Credentials,
     ElicitationPolicy,
     Isolation,
     McpServerConfig,
@@ -60,6 +61,7 @@ _MAX_CONCURRENCY = 1_000
 Kind = Annotated[McpServerKind, Field(strict=False)]
 IsolationMode = Annotated[Isolation, Field(strict=False)]
 ValidationMode = Annotated[OutputValidation, Field(strict=False)]
+CredentialsMode = Annotated[Credentials, Field(strict=False)]
 LossStrategy = Annotated[ConnectionLoss, Field(strict=False)]
 ElicitationMode = Annotated[ElicitationPolicy, Field(strict=False)]
 NetworkMode = Annotated[ServerNetwork, Field(strict=False)]
@@ -110,6 +112,7 @@ class McpServerBody(Body):
     url: str | None = None
     headers: dict[str, WriteOnly] = Field(default_factory=dict)
     auth: AuthBody | None = None
+    credentials: CredentialsMode = Credentials.ORGANIZATION
     tools: Strings | None = None
     declared_tools: DeclaredTools = ()
     network: NetworkMode = ServerNetwork.FULL

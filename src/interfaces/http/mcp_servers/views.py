@@ -9,6 +9,7 @@ from domain.mcp.network import ServerNetwork
 from domain.mcp.pinning import DefinitionState
 from domain.mcp.server import (
     ConnectionLoss,
+    Credentials,
     ElicitationPolicy,
     Isolation,
     McpServer,
@@ -66,6 +67,10 @@ class McpServerView(TypedDict):
         "Headers of requests to a remote server. Values are write-only, or references to named secrets.",
     ]
     auth: Annotated[AuthView | None, "Authentication at a server of kind http, sse or a2a."]
+    credentials: Annotated[
+        Credentials,
+        "Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code.",
+    ]
     tools: Annotated[
         list[str] | None,
         "Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none.",
@@ -268,6 +273,7 @@ def server_view(server: McpServer) -> McpServerView:
         "url": config.url,
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "auth": auth_view(config.auth),
+        "credentials": config.credentials,
         "tools": None if config.tools is None else list(config.tools),
         "declared_tools": [
             {

@@ -8,7 +8,7 @@ from litestar import MediaType, Response, Router, get
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Tag
-from litestar.params import QueryParameter
+from litestar.params import CookieParameter, QueryParameter
 
 from application.identity.queries import ListOfferedProviders
 from application.mcp.authorization import AuthorizationAnswer
@@ -20,6 +20,8 @@ from interfaces.http.oauth.views import CliProviderList
 from interfaces.http.problems import STATUS_OF_KIND, described_problems
 
 TAG = Tag(name="OAuth", description="What browsers and authorization servers open.")
+ACCOUNT_COOKIE = "dragoman_account"
+"""Binds the authorization of a person's account to the browser that began it."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -55,15 +57,20 @@ async def finish_authorization(
     ] = None,
     error: Annotated[str | None, QueryParameter(description="Code of an error.")] = None,
     iss: Annotated[str | None, QueryParameter(description="The authorization server.")] = None,
+    browser: Annotated[
+        str | None, CookieParameter(name=ACCOUNT_COOKIE, description="The browser that started it.")
+    ] = None,
 ) -> Response[str]:
     """The authorization server redirects the browser here. The code is accepted once, for the
     state that started the authorization."""
-    answer = AuthorizationAnswer(state=given_state or "", code=code, error=error, issuer=iss)
+    answer = AuthorizationAnswer(state=given_state or "", code=code, error=error, issuer=iss, browser=browser)
     try:
-        slug = await finish_mcp_authorization.execute(answer)
+        server = await finish_mcp_authorization.execute(answer)
     except ServiceError as failure:
         return _page("Not authorized", failure.detail, status=STATUS_OF_KIND[failure.kind])
-    return _page("Authorized", f"Dragoman may use the MCP server {slug} now. You can close this window.")
+    whose = "" if server.person_id is None else " with your account, for you"
+    text = f"Dragoman may use the MCP server {server.config.slug}{whose} now. You can close this window."
+    return _page("Authorized", text)
 
 
 @get("/oauth/client.json", summary="Read the OAuth client metadata document")

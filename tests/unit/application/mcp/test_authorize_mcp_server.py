@@ -1,5 +1,7 @@
 """AuthorizeMcpServer: who may begin an authorization by a person, and for which servers."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
@@ -10,7 +12,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.mcp.auth import AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
 from tests.builders import a_server, after
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.mcp_builders import a_state_with_servers
@@ -99,5 +101,16 @@ async def test_a_storage_failure_begins_no_authorization(ports: Ports, mocker: M
 
     with refused("storage_unavailable"):
         await ports.authorize(a_principal(), servers=servers)
+
+    ports.authorizer.begin.assert_not_awaited()
+
+
+@pytest.mark.requirement("P3")
+async def test_a_server_of_each_persons_account_is_not_authorized_for_the_organization(ports: Ports) -> None:
+    config = replace(ports.server.config, credentials=Credentials.PERSON)
+    ports.server = replace(ports.server, config=config)
+
+    with refused("mcp_server_auth_mismatch"):
+        await ports.authorize(a_principal())
 
     ports.authorizer.begin.assert_not_awaited()

@@ -1,19 +1,27 @@
 """FinishMcpAuthorization: what an answer of an authorization server changes, and what a refused one does not."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.audit.ports import AuditLog
 from application.mcp.authorization import AuthorizationAnswer, McpAuthorizer
-from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
-from application.mcp.ports import McpConnections
+from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.finish_mcp_authorization import AccountWaiters, FinishMcpAuthorization
+from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpFailure, McpFailureKind
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, invalid
-from tests.builders import KEY, ORG, SERVER, START, a_server
+from domain.ids import ApiKeyId
+from domain.mcp.server import McpServer
+from tests.builders import KEY, ORG, SERVER, START, a_catalog, a_server
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.mcp_builders import a_person_server
+from tests.people_builders import USER
 from tests.refusals import refused, storage_away
 
 ANSWER = AuthorizationAnswer(state="state-1", code="c0de", issuer=ISSUER)
@@ -28,11 +36,17 @@ class Ports:
         self.authorizer: McpAuthorizer = InMemoryAuthorizer(expires_at=START)
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
         self.audit_log: AuditLog = InMemoryAuditLog(self.state)
+        self.catalogs: McpCatalogStore = InMemoryMcpCatalogStore(self.state)
+        self.updater: MockType = mocker.create_autospec(CatalogUpdater, instance=True)
+        self.waiters: MockType = mocker.create_autospec(AccountWaiters, instance=True)
 
-    async def finish(self, answer: AuthorizationAnswer = ANSWER) -> str:
+    async def finish(self, answer: AuthorizationAnswer = ANSWER) -> McpServer:
         finishing = FinishMcpAuthorization(
             authorizer=self.authorizer,
             connections=self.connections,
+            catalogs=self.catalogs,
+            catalog_updater=self.updater,
+            waiters=self.waiters,
             audit_log=self.audit_log,
             clock=FixedClock(),
             ids=SequentialIds(),
@@ -53,7 +67,7 @@ async def ports(mocker: MockerFixture) -> Ports:
 
 @pytest.mark.requirement("B12")
 async def test_an_authorized_server_connects_again_with_the_new_grant(ports: Ports) -> None:
-    assert await ports.finish() == "files"
+    assert await ports.finish() == a_server()
     ports.connections.forget.assert_awaited_once_with(ORG, SERVER)
 
 
@@ -125,3 +139,74 @@ async def test_a_grant_is_used_even_if_its_audit_entry_cannot_be_stored(ports: P
         await ports.finish()
 
     ports.connections.forget.assert_awaited_once_with(ORG, SERVER)
+
+
+class OfPerson(Ports):
+    """An authorization of `tickets` that a person began in a browser, with state `state-1`."""
+
+    async def begun(self) -> McpServer:
+        server = a_person_server().acting_for(USER)
+        self.state.servers[server.id] = server
+        await self.authorizer.begin(server, ApiKeyId(USER), browser="browser")
+        return server
+
+
+CONNECTED = replace(ANSWER, browser="browser")
+
+
+@pytest.mark.requirement("P3")
+async def test_a_connected_account_of_a_person_continues_what_waits_for_it(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    server = await ports.begun()
+
+    assert await ports.finish(CONNECTED) == server
+
+    ports.waiters.connected.assert_awaited_once_with(server)
+    ports.connections.forget.assert_not_awaited()
+    [entry] = ports.state.audit.values()
+    assert (entry.action, entry.actor, entry.resource) == (AuditAction.ACCOUNT_CONNECTED, USER, server.id)
+
+
+@pytest.mark.requirement("P3")
+async def test_tools_that_were_never_listed_are_listed_with_the_first_account(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    server = await ports.begun()
+
+    await ports.finish(CONNECTED)
+
+    scope = ConnectionScope(organization_id=ORG, person_id=USER)
+    ports.updater.relist.assert_awaited_once_with(server, scope, timeout_s=10.0)
+
+
+@pytest.mark.requirement("P3")
+async def test_tools_that_are_listed_already_stay(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    server = await ports.begun()
+    await ports.catalogs.save(ORG, replace(a_catalog(), server_id=server.id, server_version=server.version))
+
+    await ports.finish(CONNECTED)
+
+    ports.updater.relist.assert_not_awaited()
+
+
+@pytest.mark.requirement("P3")
+async def test_an_account_counts_though_its_server_lists_no_tools_now(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    await ports.begun()
+    ports.updater.relist.side_effect = McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
+
+    await ports.finish(CONNECTED)
+
+    ports.waiters.connected.assert_awaited_once()
+
+
+@pytest.mark.requirement("P3")
+async def test_a_consent_in_another_browser_continues_nothing(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    await ports.begun()
+
+    with refused("authorization_elsewhere"):
+        await ports.finish(replace(ANSWER, browser="another"))
+
+    ports.waiters.connected.assert_not_awaited()
+    assert ports.state.audit == {}

@@ -81,6 +81,7 @@ from tests.doubles.sources import InMemorySourceStore
 from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.usage import InMemoryUsageStore
+from tests.mcp_builders import ACCOUNTS
 from tests.metering import a_meter
 from tests.unit.application.runs.doubles import (
     AllModels,
@@ -225,6 +226,7 @@ class RunHarness(RunRecords):
                 connections=self.connections,
                 schemas=self.schemas,
                 switch=switch,
+                accounts=ACCOUNTS,
             ),
         )
         self.approvals = InMemoryApprovalStore(self.state)

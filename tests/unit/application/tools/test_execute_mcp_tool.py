@@ -36,6 +36,7 @@ from domain.tools.tool import McpBinding, Tool
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, RUN, SERVER, THREAD, a_catalog, a_definition, a_server, a_tool, an_organization
 from tests.doubles.mcp_connections import text_reply
+from tests.mcp_builders import ACCOUNTS
 
 SCOPE = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN)
 NUMBER: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
@@ -64,6 +65,7 @@ class Setting:
             connections=self.connections,
             schemas=JsonSchemaValidator(),
             switch=McpSwitch(enabled=mcp_enabled, organizations=self.organizations),
+            accounts=ACCOUNTS,
             slow_ms=slow_ms,
         )
 

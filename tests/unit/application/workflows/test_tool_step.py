@@ -41,6 +41,7 @@ from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds, StepClock
+from tests.mcp_builders import ACCOUNTS
 from tests.unit.application.runs.doubles import InMemoryNativeTool
 from tests.workflow_builders import agent, entrypoint, node, planned, tool
 
@@ -99,8 +100,7 @@ class Harness:
         self.web = Answering()
         self.stored = Stored()
         self.box = box = SecretBox(["a key"])
-        expressions = JmesPathExpressions()
-        self.clock = clock = FixedClock()
+        expressions, self.clock = JmesPathExpressions(), FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
         catalog_updater = CatalogUpdater(
             catalogs=catalogs,
@@ -109,7 +109,7 @@ class Harness:
             clock=StepClock(),
             ids=SequentialIds(),
         )
-        warm = CatalogReader(catalogs=catalogs, catalog_updater=catalog_updater, clock=clock)
+        warm = CatalogReader(catalogs=catalogs, catalog_updater=catalog_updater, clock=self.clock)
         switch = McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(self.state))
         self.step = ToolStep(
             inputs=BoundInputs(secrets=self.secrets, expressions=expressions),
@@ -120,7 +120,7 @@ class Harness:
             connections=self.connections,
             switch=switch,
             box=box,
-            clock=clock,
+            clock=self.clock,
             tool_ttl_s=3_600,
         )
         self.catalog = ToolsetBuilder(
@@ -140,9 +140,10 @@ class Harness:
             connections=self.connections,
             schemas=JsonSchemaValidator(),
             switch=switch,
+            accounts=ACCOUNTS,
         )
         requests = HttpRequests(caller=self.web, expressions=expressions)
-        self.calls = CallComponent(requests=requests, secrets=self.secrets, box=box, clock=clock)
+        self.calls = CallComponent(requests=requests, secrets=self.secrets, box=box, clock=self.clock)
 
     async def with_token(self) -> "Harness":
         secret = Secret(organization_id=ORG, name="WEATHER_TOKEN", created_at=START, updated_at=START)
@@ -396,5 +397,4 @@ async def test_a_server_that_cannot_be_a_tool_says_why(harness: Harness, setting
     await harness.server("off", enabled=False)
     with pytest.raises(NodeFailed) as failed:
         await harness.register(node("tool", "mcp_server", "tool", **settings))
-    assert failed.value.error.code == code
-    assert str(settings["server"]) in failed.value.error.detail
+    assert (failed.value.error.code, str(settings["server"]) in failed.value.error.detail) == (code, True)

@@ -1,0 +1,67 @@
+"""DisconnectAccount: delete the caller's own grant for an MCP server."""
+
+from dataclasses import dataclass
+
+from application.audit.entries import audit_entry
+from application.audit.ports import AuditLog
+from application.mcp.account_server import account_server
+from application.mcp.authorization import McpAuthorizer
+from application.mcp.ports import McpConnections, McpServerStore
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import not_found
+from domain.identity.api_key import Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisconnectAccountCommand:
+    """`server` is an id or a slug."""
+
+    principal: Principal
+    server: str
+
+
+class DisconnectAccount:
+    """Rules:
+    - People disconnect their own account, with any role.
+    - The tokens are deleted, and later calls need a new consent. The connections of the server end once their calls end.
+    - Audited as `account.disconnected`.
+
+    Raises: FORBIDDEN `person_required`, NOT_FOUND (`account_not_found` if none is connected), CONFLICT
+    `mcp_server_auth_mismatch`.
+    """
+
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        authorizer: McpAuthorizer,
+        connections: McpConnections,
+        audit_log: AuditLog,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._servers = servers
+        self._authorizer = authorizer
+        self._connections = connections
+        self._audit_log = audit_log
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: DisconnectAccountCommand) -> None:
+        principal = command.principal
+        server = await account_server(self._servers, principal, command.server)
+        if not await self._authorizer.disconnect(server):
+            raise not_found("account", server.config.slug)
+        await self._connections.forget(server.organization_id, server.id)
+        await self._audit_log.record(
+            audit_entry(
+                principal,
+                AuditAction.ACCOUNT_DISCONNECTED,
+                server.id,
+                ids=self._ids,
+                at=self._clock.now(),
+                server_id=server.id,
+                details={"slug": server.config.slug},
+            )
+        )

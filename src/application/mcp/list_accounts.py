@@ -1,0 +1,54 @@
+"""ListAccounts: the MCP servers that the caller uses, or may use, with their own account."""
+
+from dataclasses import dataclass
+
+from application.mcp.account_server import account_link
+from application.mcp.authorization import Account, McpAuthorizer
+from application.mcp.oauth_client import PublicAddress
+from application.mcp.ports import McpServerStore
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from domain.identity.api_key import Principal
+from domain.mcp.server import Credentials, McpServer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedAccount:
+    """`account` is None until the person connects theirs, at `link`."""
+
+    server: McpServer
+    account: Account | None
+    link: str
+
+
+class ListAccounts:
+    """Rules:
+    - People see their own accounts, with any role; keys have none.
+    - All servers with credentials of each person, by slug, connected or not.
+
+    Raises: FORBIDDEN `person_required`.
+    """
+
+    def __init__(self, *, servers: McpServerStore, authorizer: McpAuthorizer, address: PublicAddress) -> None:
+        self._servers = servers
+        self._authorizer = authorizer
+        self._address = address
+
+    async def execute(self, principal: Principal) -> tuple[ListedAccount, ...]:
+        person_id = principal.require_person()
+        servers, cursor = list[McpServer](), None
+        while True:
+            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
+            page = await self._servers.page(principal.organization_id, request)
+            servers += [each for each in page.items if each.config.credentials is Credentials.PERSON]
+            if (cursor := page.next_cursor) is None:
+                break
+        return tuple(
+            [
+                ListedAccount(
+                    server=server,
+                    account=await self._authorizer.account(server.acting_for(person_id)),
+                    link=account_link(self._address, server),
+                )
+                for server in sorted(servers, key=lambda each: each.config.slug)
+            ]
+        )

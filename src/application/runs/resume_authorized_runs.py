@@ -1,0 +1,80 @@
+"""ResumeAuthorizedRuns: continue the runs of a person that wait for an account which is connected now."""
+
+import logging
+
+from application.runs.ports import RunFilter, RunQueue, RunReader, RunStore
+from application.runs.sealed_input import sealed, unsealed
+from application.system.pages import MAX_PAGE_SIZE, PageRequest
+from application.system.ports import Clock
+from application.tools.ports import Box
+from domain.errors import ServiceError, is_storage_away
+from domain.ids import McpServerId
+from domain.mcp.elicitation import ElicitationAction, ElicitationAnswer
+from domain.mcp.server import McpServer
+from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
+from domain.runs.resuming import Resumption
+from domain.runs.run import Run, RunStatus
+
+logger = logging.getLogger(__name__)
+
+_ACCEPTED = ElicitationAnswer(action=ElicitationAction.ACCEPT)
+
+
+class ResumeAuthorizedRuns:
+    """The port `AccountWaiters`. Rules:
+    - Only runs of the person that the server acts for, and only their calls of this server that ask for the account.
+    - Each run continues on any worker, as if the person had answered.
+    - A run that changed meanwhile, or whose answers cannot be read, is left as it is. The others continue.
+    """
+
+    def __init__(self, *, runs: RunStore, reader: RunReader, queue: RunQueue, box: Box, clock: Clock) -> None:
+        self._runs = runs
+        self._reader = reader
+        self._queue = queue
+        self._box = box
+        self._clock = clock
+
+    async def connected(self, server: McpServer) -> None:
+        wanted = RunFilter(status=RunStatus.REQUIRES_ACTION, started_by=server.person_id)
+        cursor = None
+        while server.person_id is not None:
+            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
+            page = await self._reader.page(server.organization_id, wanted, request)
+            for run in page.items:
+                if any(use.elicitation is not None and use.elicitation.is_for_account for use in run.pending):
+                    await self._resume(run, server.id)
+            if (cursor := page.next_cursor) is None:
+                return
+
+    async def _resume(self, run: Run, server_id: McpServerId) -> None:
+        try:
+            calls = await self._reader.tool_calls(run.organization_id, run.id)
+            answers = tuple(self._answer(call) for call in calls if _waits(call, server_id))
+            if not answers:
+                return
+            resumption = Resumption(answers=answers, actor=run.requested_by or "system", at=self._clock.now())
+            changed = await self._runs.change(run.organization_id, run.id, resumption.decide)
+        except ServiceError as error:
+            if is_storage_away(error):
+                raise
+            logger.info("a run did not continue with a connected account", extra={"run_id": run.id, "code": error.code})
+            return
+        if changed is not None and changed.run.status is RunStatus.QUEUED:
+            await self._queue.submit(run.id)
+
+    def _answer(self, call: ToolCall) -> InputAnswer:
+        assert call.elicitation is not None
+        assert call.input is not None
+        answered = unsealed(call.input, self._box).answered(_ACCEPTED)
+        return InputAnswer(
+            tool_call_id=call.id,
+            request_id=call.elicitation.request_id,
+            input=sealed(answered, self._box),
+            next=answered.current,
+        )
+
+
+def _waits(call: ToolCall, server_id: McpServerId) -> bool:
+    if call.state is not ToolCallState.AWAITING_INPUT or call.elicitation is None or call.input is None:
+        return False
+    return call.server_id == server_id and call.elicitation.is_for_account

@@ -1,0 +1,61 @@
+"""`dragoman account`: the caller's own accounts at MCP servers."""
+
+import typer
+
+from interfaces.cli.answers import entries_of
+from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.arguments import ServerArgument
+from interfaces.cli.failures import CommandFailure
+from interfaces.cli.session import JsonFlag, session_of
+from interfaces.http.accounts.views import AccountView
+
+account_app = typer.Typer(
+    help="Manage your own accounts at MCP servers.", no_args_is_help=True, epilog="Example: dragoman account list"
+)
+
+
+@account_app.command("list", epilog="Example: dragoman account list --json")
+def list_accounts(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List the MCP servers that you use with your own account."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("me", "accounts"))
+        if as_json:
+            session.terminal.json(document)
+            return
+        rows = [
+            (
+                each["server"],
+                "connected" if each["connected"] else "not connected",
+                each["scope"] or "",
+                each["renewed_at"] or "",
+            )
+            for each in entries_of(AccountView, document)
+        ]
+        empty = "No MCP server of your organization is used with each person's own account."
+        session.terminal.table(("server", "state", "granted", "last token"), rows, empty=empty)
+
+    session.perform(show)
+
+
+@account_app.command("connect", epilog="Example: dragoman account connect tickets")
+def connect_account(context: typer.Context, slug: ServerArgument) -> None:
+    """Print the page where you connect or renew your account."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        listed = entries_of(AccountView, await api.get(path_to("me", "accounts")))
+        found = next((each for each in listed if slug in (each["server"], each["server_id"])), None)
+        if found is None:
+            raise CommandFailure(f"No MCP server {slug!r} is used with your own account. See `dragoman account list`.")
+        session.terminal.note("Open this in a browser:")
+        session.terminal.line(found["link"])
+
+    session.perform(show)
+
+
+@account_app.command("disconnect", epilog="Example: dragoman account disconnect tickets")
+def disconnect_account(context: typer.Context, slug: ServerArgument) -> None:
+    """Delete your tokens for an MCP server. Runs that need them wait until you connect again."""
+    session_of(context).delete(path_to("me", "accounts", slug), f"Disconnected your account at {slug}.")

@@ -1,0 +1,30 @@
+"""Routes of the caller's own accounts at MCP servers."""
+
+from litestar import delete, get
+from litestar.di import NamedDependency
+from litestar.openapi.spec import Tag
+
+from application.mcp.disconnect_account import DisconnectAccount, DisconnectAccountCommand
+from application.mcp.list_accounts import ListAccounts
+from interfaces.http.accounts.views import AccountList, account_view
+from interfaces.http.paths import ServerPath
+from interfaces.http.problems import documented
+from interfaces.http.requests import ApiRequest
+
+TAG = Tag(name="Accounts", description="The caller's own accounts at MCP servers.")
+
+
+@get("/me/accounts", summary="List my accounts", responses=documented(403))
+async def list_accounts(request: ApiRequest, list_accounts: NamedDependency[ListAccounts]) -> AccountList:
+    """For people who signed in, with any role. The MCP servers with `credentials` `person`, each with the page where the
+    caller connects their account: in a browser, because the caller consents there."""
+    return {"data": [account_view(each) for each in await list_accounts.execute(request.principal)]}
+
+
+@delete("/me/accounts/{server:str}", summary="Disconnect my account", responses=documented(403, 404, 409))
+async def disconnect_account(
+    request: ApiRequest, server: ServerPath, disconnect_account: NamedDependency[DisconnectAccount]
+) -> None:
+    """For people who signed in, with any role. Deletes the caller's tokens for the server. Runs that need them wait for
+    a new consent."""
+    await disconnect_account.execute(DisconnectAccountCommand(principal=request.principal, server=server))

@@ -1,0 +1,38 @@
+"""A person's accounts at MCP servers as JSON: never their tokens."""
+
+from typing import Annotated, TypedDict
+
+from application.mcp.list_accounts import ListedAccount
+from domain.threads.message_json import timestamp
+from interfaces.http.view_fields import Items, Timestamp
+
+
+class AccountView(TypedDict):
+    """The caller's account at an MCP server that is used with each person's own one."""
+
+    server: Annotated[str, "Slug of the MCP server."]
+    server_id: Annotated[str, "Id of the MCP server."]
+    connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
+    issuer: Annotated[str | None, "The authorization server; null until it is connected."]
+    scope: Annotated[str | None, "What was granted, if the authorization server says so."]
+    renewed_at: Annotated[Timestamp | None, "When the authorization server last issued a token."]
+    link: Annotated[str, "The page where the caller connects the account, or renews it, in a browser."]
+
+
+class AccountList(TypedDict):
+    """All accounts, by the slugs of their servers."""
+
+    data: Items[AccountView]
+
+
+def account_view(listed: ListedAccount) -> AccountView:
+    account = listed.account
+    return {
+        "server": listed.server.config.slug,
+        "server_id": listed.server.id,
+        "connected": account is not None,
+        "issuer": None if account is None else account.issuer,
+        "scope": None if account is None else account.scope,
+        "renewed_at": None if account is None else timestamp(account.renewed_at),
+        "link": listed.link,
+    }

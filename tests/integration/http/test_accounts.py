@@ -1,0 +1,122 @@
+"""A person's own accounts at MCP servers over HTTP: the API, the pages of the console, and the way back from the
+authorization server."""
+
+import html
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+
+from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from interfaces.http.oauth.routes import ACCOUNT_COOKIE
+from tests.builders import a_key
+from tests.integration.http.service import Service, paths_of, problem_of, token_of
+from tests.integration.http.test_console import browse, signed_in
+
+pytestmark = pytest.mark.requirement("P3")
+
+ANN, BEN = "dgm_ann", "dgm_ben"
+TICKETS = {
+    "slug": "tickets",
+    "kind": "http",
+    "url": "https://mcp.example.org/mcp",
+    "auth": {"type": "oauth_authorization_code"},
+    "credentials": "person",
+}
+
+
+async def people(service: Service) -> None:
+    """Ann and Ben, and a server that is used with their own accounts. Their tokens have users' ids, as those of an identity
+    provider do."""
+    for token in (ANN, BEN):
+        key = a_key(ApiKeyId(token.replace("dgm", "usr")), token=token, role=Role.VIEWER)
+        service.state.keys[key.id] = key
+    made = await service.call("POST", "/v1/mcp-servers", json=TICKETS)
+    assert (made.status_code, made.json()["credentials"]) == (201, "person")
+
+
+async def account(service: Service, token: str) -> dict[str, object]:
+    [listed] = (await service.call("GET", "/v1/me/accounts", token=token)).json()["data"]
+    return dict(listed)
+
+
+async def begun(service: Service, token: str) -> tuple[str, dict[str, str]]:
+    """The person presses Connect: the way back that the authorization server will take, and the browser's cookie."""
+    answer = await browse(service, "POST", "/console/accounts/tickets/connect", headers=await signed_in(service, token))
+    assert answer.status_code == 200, answer.text
+    state = parse_qs(urlsplit(answer.headers["hx-redirect"]).query)["state"][0]
+    service.client.cookies.clear()
+    return f"/oauth/callback?state={state}&code=c0de", {"cookie": f"{ACCOUNT_COOKIE}={answer.cookies[ACCOUNT_COOKIE]}"}
+
+
+async def connect(service: Service, token: str) -> httpx.Response:
+    back, cookie = await begun(service, token)
+    return await browse(service, "GET", back, headers=cookie)
+
+
+async def test_a_person_connects_sees_and_disconnects_their_own_account(service: Service) -> None:
+    await people(service)
+    before = await account(service, ANN)
+    assert (before["server"], before["connected"]) == ("tickets", False)
+    assert str(before["link"]).endswith("agents.example.com/console/accounts?server=tickets")
+    answer = await connect(service, ANN)
+    assert (answer.status_code, "with your account, for you" in answer.text) == (200, True)
+    after = await account(service, ANN)
+    assert (after["connected"], after["issuer"]) == (True, "https://auth.example.org")
+    assert (await account(service, BEN))["connected"] is False
+    assert (await service.call("DELETE", "/v1/me/accounts/tickets", token=BEN)).status_code == 404
+    assert (await service.call("DELETE", "/v1/me/accounts/tickets", token=ANN)).status_code == 204
+    assert (await account(service, ANN))["connected"] is False
+    entries = (await service.call("GET", "/v1/audit-events")).json()["data"]
+    assert [(entry["action"], entry["actor"]) for entry in entries if entry["action"].startswith("account.")] == [
+        ("account.disconnected", "usr_ann"),
+        ("account.connected", "usr_ann"),
+    ]
+
+
+async def test_the_consent_of_another_browser_is_refused_and_the_state_used_up(service: Service) -> None:
+    await people(service)
+    back, cookie = await begun(service, ANN)
+    _, of_ben = await begun(service, BEN)
+    for headers in (of_ben, {}, cookie):
+        assert (await browse(service, "GET", back, headers=headers)).status_code == 422
+    assert (await account(service, ANN))["connected"] is False
+
+
+async def test_the_page_shows_what_waits_connects_and_disconnects(service: Service) -> None:
+    await people(service)
+    browser = await signed_in(service, ANN)
+    page = (await browse(service, "GET", "/console/accounts?server=tickets", headers=browser)).text
+    assert ("not connected" in page, "waits for you" in page, "Connect tickets" in page) == (True, True, True)
+    await connect(service, ANN)
+    page = html.unescape((await browse(service, "GET", "/console/accounts", headers=browser)).text)
+    assert ("Renew tickets" in page, "https://auth.example.org" in page) == (True, True)
+    gone = await browse(service, "POST", "/console/accounts/tickets/disconnect", headers=browser)
+    assert gone.headers["hx-redirect"] == "/console/accounts"
+    assert (await account(service, ANN))["connected"] is False
+
+
+async def test_an_api_key_has_no_accounts(service: Service) -> None:
+    await people(service)
+    problem_of(await service.call("GET", "/v1/me/accounts"), 403, "person_required")
+    browser = await signed_in(service, token_of(Role.ADMIN))
+    page = await browse(service, "GET", "/console/accounts", headers=browser)
+    assert (page.status_code, "which has no accounts" in page.text) == (200, True)
+    refused = await browse(service, "POST", "/console/accounts/tickets/connect", headers=browser)
+    assert refused.status_code == 403
+
+
+async def test_such_a_server_gets_no_grant_of_the_organization(service: Service) -> None:
+    await people(service)
+    problem_of(await service.call("POST", "/v1/mcp-servers/tickets/authorize"), 409, "mcp_server_auth_mismatch")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"auth": None}, {"auth": {"type": "bearer", "token": "t"}}, {"kind": "a2a"}], ids=str
+)
+async def test_credentials_of_each_person_need_a_consent_and_a_protocol_of_mcp(
+    service: Service, changes: dict[str, object]
+) -> None:
+    refused = await service.call("POST", "/v1/mcp-servers", json={**TICKETS, **changes})
+    assert paths_of(problem_of(refused, 422, "mcp_server_invalid")) == ["credentials"]

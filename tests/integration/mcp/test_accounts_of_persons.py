@@ -1,0 +1,164 @@
+"""MCP servers that are used with each person's own account: whose token reaches the server, over real HTTP."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from application.mcp.authorization import AuthorizationAnswer
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState
+from domain.errors import ServiceError
+from domain.identity.user import UserStatus
+from domain.ids import ApiKeyId, UserId
+from domain.mcp.server import Credentials, Isolation, McpServer
+from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.oauth.parts import OAuthParts
+from tests.builders import ORG, RUN, THREAD
+from tests.integration.mcp.oauth_world import BY_PERSON, World, oauth_world
+from tests.integration.mcp.parts import a_call, sdk_connections, text_of
+from tests.people_builders import a_user
+from tests.refusals import refused
+
+pytestmark = pytest.mark.requirement("P3")
+
+ANN, BEN = UserId("usr_ann"), UserId("usr_ben")
+
+
+def of_each(world: World, *people: UserId, isolation: Isolation = Isolation.SHARED) -> McpServer:
+    """The protected server, used with each person's account."""
+    for person in people or (ANN, BEN):
+        world.state.users[person] = a_user(person, subject=person)
+    return world.server(BY_PERSON, credentials=Credentials.PERSON, isolation=isolation, max_concurrency=50)
+
+
+async def connected(world: World, server: McpServer, person: UserId, *, oauth: OAuthParts | None = None) -> None:
+    """The person consents, with the account of their name."""
+    authorizer = (oauth or world.oauth).authorizer
+    request = await authorizer.begin(server.acting_for(person), ApiKeyId(person), browser=f"browser of {person}")
+    back = world.authorization.authorize(request.url, account=person)
+    await authorizer.complete(
+        AuthorizationAnswer(state=back["state"], code=back["code"], issuer=back["iss"], browser=f"browser of {person}")
+    )
+
+
+async def account_at(
+    world: World, connections: SdkMcpConnections, server: McpServer, person: UserId | None
+) -> str | None:
+    """Whose token the server got."""
+    scope = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN, person_id=person)
+    return world.authorization.accounts.get(text_of(await connections.call_tool(server, scope, a_call("whoami"))))
+
+
+async def failure_of(connections: SdkMcpConnections, server: McpServer, person: UserId | None) -> McpFailure:
+    scope = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN, person_id=person)
+    with pytest.raises(McpFailure) as failed:
+        await connections.call_tool(server, scope, a_call("whoami"))
+    return failed.value
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+async def test_each_person_acts_with_their_own_account_on_a_connection_of_their_own(isolation: Isolation) -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world, isolation=isolation)
+        await connected(world, server, ANN)
+        await connected(world, server, BEN)
+        for person in (ANN, BEN, ANN):
+            assert await account_at(world, connections, server, person) == person
+        assert connections.connection_count == 2
+
+
+async def test_a_person_without_a_consent_gets_nobody_elses_and_the_server_is_not_in_trouble() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        assert await account_at(world, connections, server, ANN) == ANN
+        assert (await failure_of(connections, server, BEN)).kind is McpFailureKind.NEEDS_AUTH
+        assert connections.status(server).state is ServerState.CONNECTED
+        assert await account_at(world, connections, server, ANN) == ANN
+
+
+async def test_without_a_person_nothing_is_sent() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        asked_before = world.protected.refused
+        assert (await failure_of(connections, server, None)).kind is McpFailureKind.NEEDS_AUTH
+        assert (world.protected.calls, world.protected.refused) == (0, asked_before)
+
+
+async def test_a_grant_of_the_organization_is_not_used_for_persons_nor_theirs_for_the_organization() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        of_organization = replace(server, config=replace(server.config, credentials=Credentials.ORGANIZATION))
+        await connected(world, server, ANN)
+        assert (await failure_of(connections, of_organization, ANN)).kind is McpFailureKind.NEEDS_AUTH
+
+
+async def test_a_deactivated_person_is_used_no_more_and_nothing_is_stored_for_them() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        assert await account_at(world, connections, server, ANN) == ANN
+        world.state.users[ANN] = a_user(ANN, status=UserStatus.DEACTIVATED)
+        world.oauth.forget_organization(None)
+        assert (await failure_of(connections, server, ANN)).kind is McpFailureKind.NEEDS_AUTH
+        assert await world.oauth.authorizer.account(server.acting_for(ANN)) is None
+
+
+async def test_a_disconnected_account_needs_a_new_consent_and_others_stay() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        await connected(world, server, BEN)
+        assert await world.oauth.authorizer.disconnect(server.acting_for(ANN))
+        assert (await failure_of(connections, server, ANN)).kind is McpFailureKind.NEEDS_AUTH
+        assert await account_at(world, connections, server, BEN) == BEN
+        await connected(world, server, ANN)
+        assert await account_at(world, connections, server, ANN) == ANN
+
+
+async def test_a_consent_in_another_browser_is_not_taken() -> None:
+    async with oauth_world() as world:
+        server = of_each(world)
+        request = await world.oauth.authorizer.begin(server.acting_for(ANN), ApiKeyId(ANN), browser="of Ann")
+        back = world.authorization.authorize(request.url, account=BEN)
+        answer = AuthorizationAnswer(state=back["state"], code=back["code"], issuer=back["iss"])
+        with refused("authorization_elsewhere"):
+            await world.oauth.authorizer.complete(replace(answer, browser="of Ben"))
+        with pytest.raises(ServiceError):  # nor is it kept for another try
+            await world.oauth.authorizer.complete(replace(answer, browser="of Ann"))
+        assert world.store.grants == {}
+
+
+async def interleaved(*, people: int, calls: int) -> Mapping[str, int]:
+    """Calls of many people by turns over two workers on one store, while their tokens end again and again."""
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as one:
+        names = [UserId(f"usr_{number:03}") for number in range(people)]
+        server = of_each(world, *names)
+        other_oauth = world.again()
+        found = {"own": 0, "of another": 0}
+        for person in names:
+            await connected(world, server, person)
+            await account_at(world, one, server, person)  # its connection stays open longer than those of the other
+        async with sdk_connections(oauth=other_oauth) as other:
+
+            async def call(number: int) -> None:
+                person = names[number % people]
+                account = await account_at(world, (one, other)[number // people % 2], server, person)
+                found["own" if account == person else "of another"] += 1
+
+            in_flight = 4 * people
+            for first in range(0, calls, in_flight):
+                await asyncio.gather(*(call(number) for number in range(first, min(calls, first + in_flight))))
+                world.clock.advance(3600 - 30)  # every token is due
+                for oauth in (world.oauth, other_oauth):
+                    oauth.forget_organization(None)
+        return {**found, "reused": world.authorization.reused, "renewed": world.authorization.asked["refresh_token"]}
+
+
+@pytest.mark.timeout(120)
+async def test_interleaved_calls_of_many_people_on_two_workers_use_no_other_token_and_no_refresh_token_twice() -> None:
+    found = await interleaved(people=20, calls=320)
+    assert (found["own"], found["of another"], found["reused"]) == (320, 0, 0)
+    assert found["renewed"] >= 20

@@ -1,0 +1,72 @@
+"""DisconnectAccount: people delete their own tokens, and nobody else's."""
+
+import pytest
+from pytest_mock import MockerFixture, MockType
+
+from application.mcp.authorization import Account
+from application.mcp.disconnect_account import DisconnectAccount, DisconnectAccountCommand
+from application.mcp.ports import McpConnections
+from domain.audit.event import AuditAction
+from domain.identity.api_key import Principal
+from domain.ids import UserId
+from tests.builders import ORG, START
+from tests.doubles.audit import InMemoryAuditLog
+from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.mcp_builders import a_person_server, a_state_with_servers
+from tests.people_builders import USER, a_person
+from tests.refusals import refused
+from tests.unit.application.actors import a_principal
+
+pytestmark = pytest.mark.requirement("P3")
+
+ACCOUNT = Account(issuer=ISSUER, scope=None, renewed_at=START)
+OTHER = UserId("usr_other")
+
+
+class Ports:
+    """Two persons have connected `tickets`."""
+
+    def __init__(self, mocker: MockerFixture) -> None:
+        self.server = a_person_server()
+        self.state = a_state_with_servers(self.server)
+        self.authorizer = InMemoryAuthorizer(expires_at=START)
+        self.authorizer.accounts = {(self.server.id, person): ACCOUNT for person in (USER, OTHER)}
+        self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
+
+    async def disconnect(self, principal: Principal) -> None:
+        use_case = DisconnectAccount(
+            servers=InMemoryMcpServerStore(self.state),
+            authorizer=self.authorizer,
+            connections=self.connections,
+            audit_log=InMemoryAuditLog(self.state),
+            clock=FixedClock(),
+            ids=SequentialIds(),
+        )
+        await use_case.execute(DisconnectAccountCommand(principal=principal, server="tickets"))
+
+
+@pytest.fixture
+def ports(mocker: MockerFixture) -> Ports:
+    return Ports(mocker)
+
+
+async def test_a_person_disconnects_their_own_account_and_it_is_audited(ports: Ports) -> None:
+    await ports.disconnect(a_person())
+    assert ports.authorizer.accounts == {(ports.server.id, OTHER): ACCOUNT}
+    ports.connections.forget.assert_awaited_once_with(ORG, ports.server.id)
+    [entry] = ports.state.audit.values()
+    assert (entry.action, entry.actor, entry.resource) == (AuditAction.ACCOUNT_DISCONNECTED, USER, ports.server.id)
+
+
+async def test_an_account_that_is_not_connected_is_not_found(ports: Ports) -> None:
+    await ports.disconnect(a_person())
+    with refused("account_not_found"):
+        await ports.disconnect(a_person())
+    assert len(ports.state.audit) == 1
+
+
+async def test_a_key_has_no_account_to_disconnect(ports: Ports) -> None:
+    with refused("person_required"):
+        await ports.disconnect(a_principal())

@@ -1,0 +1,68 @@
+"""AskForAccount: calls whose server needs an account of a person. What runs do with it: `test_resume_authorized_runs.py`."""
+
+from dataclasses import replace
+
+import pytest
+
+from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
+from application.tools.ask_for_account import AskForAccount, CallWithoutAccount, without_account
+from application.tools.call_context import ToolCallContext
+from application.tools.ports import InputAwaited
+from domain.ids import ToolCallId
+from domain.mcp.elicitation import MAX_ROUNDS, InputRound
+from domain.mcp.server import Credentials
+from infrastructure.runtime.public_address import ListeningAddress
+from tests.builders import ORG
+from tests.mcp_builders import ACCOUNTS, a_person_server
+from tests.people_builders import USER
+
+pytestmark = pytest.mark.requirement("P3")
+
+MISSING = McpFailure(McpFailureKind.NEEDS_AUTH, "none has been granted yet")
+OF_PERSON = ToolCallContext(
+    tool_call_id=ToolCallId("call_1"), scope=ConnectionScope(organization_id=ORG, person_id=USER), timeout_s=1.0
+)
+OF_KEY = replace(OF_PERSON, scope=ConnectionScope(organization_id=ORG))
+
+
+def test_other_failures_and_other_servers_are_not_concerned() -> None:
+    lost = McpFailure(McpFailureKind.CONNECTION_LOST, "lost")
+    ACCOUNTS.unless_unconcerned(lost, a_person_server(), OF_PERSON, None)
+    ACCOUNTS.unless_unconcerned(MISSING, a_person_server(Credentials.ORGANIZATION), OF_PERSON, None)
+
+
+def test_the_person_is_asked_to_visit_their_page_and_earlier_answers_stay() -> None:
+    before = InputRound(number=2, questions=(), answers={"colour": {"action": "accept"}}, request_state="kept")
+    with pytest.raises(InputAwaited) as asked:
+        ACCOUNTS.unless_unconcerned(MISSING, a_person_server(), OF_PERSON, before)
+    awaited = asked.value.awaited
+    assert (awaited.number, awaited.answers, awaited.request_state) == (3, before.answers, "kept")
+    assert awaited.current is not None
+    assert awaited.current.url == "https://here/console/accounts?server=tickets"
+    assert awaited.current.is_for_account
+
+
+def test_without_an_address_the_page_is_named_by_its_path() -> None:
+    with pytest.raises(InputAwaited) as asked:
+        AskForAccount(address=ListeningAddress(None)).unless_unconcerned(MISSING, a_person_server(), OF_PERSON, None)
+    assert asked.value.awaited.questions[0].url == "/console/accounts?server=tickets"
+
+
+@pytest.mark.parametrize(
+    ("context", "given", "code"),
+    [
+        (OF_KEY, None, "person_required"),
+        (OF_PERSON, InputRound(number=MAX_ROUNDS, questions=()), "mcp_input_endless"),
+    ],
+    ids=["a key", "asked too often"],
+)
+def test_a_call_that_nobody_can_answer_for_fails(context: ToolCallContext, given: InputRound | None, code: str) -> None:
+    with pytest.raises(CallWithoutAccount) as refused:
+        ACCOUNTS.unless_unconcerned(MISSING, a_person_server(), context, given)
+    assert refused.value.result.error_code == code
+
+
+def test_answers_without_one_of_ours_are_sent_as_they_are() -> None:
+    given = InputRound(number=1, questions=(), answers={"colour": {"action": "accept"}})
+    assert without_account(given) is given
+    assert without_account(None) is None
