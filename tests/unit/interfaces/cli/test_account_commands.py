@@ -3,12 +3,13 @@
 import httpx
 import pytest
 
+from domain.json_value import JsonObject
 from tests.unit.interfaces.cli.fake_service import FakeService
 
 pytestmark = pytest.mark.requirement("P3")
 
 LINK = "https://here/console/accounts?server=tickets"
-TICKETS = {
+TICKETS: JsonObject = {
     "server": "tickets",
     "server_id": "mcp_1",
     "connected": False,
