@@ -25,6 +25,7 @@ _UNROUTED = tuple(
         "::ffff:0:0:0/96",  # IPv4-translated (RFC 2765)
         "64:ff9b:1::/48",  # NAT64 within a network (RFC 8215)
         "fec0::/10",  # site-local (RFC 3879)
+        "100:0:0:1::/64",  # dummy prefix (RFC 9780)
         "3fff::/20",  # documentation (RFC 9637)
         "5f00::/16",  # segment routing (RFC 9602)
         "192.0.0.0/24",  # protocol assignments (RFC 6890)

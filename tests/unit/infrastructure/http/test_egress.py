@@ -1,6 +1,7 @@
 """The egress guard: what may be reached, in every spelling of an address."""
 
 import socket
+from ipaddress import ip_network
 
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -84,6 +85,7 @@ class FixedResolver(AbstractResolver):
         "http://192.88.99.1/",
         "http://[3fff::1]/",
         "http://[5f00::1]/",
+        "http://[100:0:0:1::1]/",
     ],
 )
 def test_addresses_and_schemes_that_are_not_public_are_blocked(url: str) -> None:
@@ -171,3 +173,19 @@ async def test_a_name_without_addresses_stays_without() -> None:
     assert await resolver.resolve("nowhere.example", 80) == []
     await resolver.close()
     assert inner.closed
+
+
+NOT_GLOBALLY_REACHABLE = """
+0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/29 192.0.0.8/32 192.0.0.170/31 192.0.2.0/24
+192.88.99.2/32 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 255.255.255.255/32
+::/128 ::1/128 ::ffff:0:0/105 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001:2::/48 2001:db8::/32 3fff::/20 5f00::/16 fc00::/7 fe80::/10
+"""
+"""IANA's registries of special-purpose addresses for IPv4 and IPv6, those that are not globally reachable. Of IPv4 in IPv6
+those of 0.0.0.0/9."""
+
+
+@pytest.mark.parametrize("network", NOT_GLOBALLY_REACHABLE.split())
+def test_no_special_purpose_address_is_requested(network: str) -> None:
+    addresses = ip_network(network)
+    for address in {addresses[0], addresses[-1], addresses[addresses.num_addresses // 2]}:
+        assert not EgressPolicy().permits("example.com", address)
