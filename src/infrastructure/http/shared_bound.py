@@ -1,4 +1,5 @@
-"""Bound over what all organizations use at the same time. Above: proxies of started servers. Standard library only."""
+"""Bound over what all organizations use at the same time. Above: proxies of started servers,
+sandboxes of code. Standard library only."""
 
 import asyncio
 from weakref import WeakValueDictionary

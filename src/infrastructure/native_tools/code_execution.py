@@ -33,6 +33,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.sources.source import Source
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import Tool
+from infrastructure.http.shared_bound import SharedBound
 from infrastructure.native_tools.confined_interpreter import confined_interpreter
 from infrastructure.native_tools.lazy_code_execution import CODE_EXECUTION
 from infrastructure.native_tools.sandbox_files import FOLDER, SandboxFiles
@@ -65,7 +66,8 @@ class CodeLimits:
 
 
 class CodeExecutionTool:
-    """Runs each call in a new worker process, at most `max_processes` at a time, confined where this machine can."""
+    """Runs each call in a new worker process, at most `max_processes` at a time and half of them for one organization,
+    confined where this machine can."""
 
     def __init__(
         self,
@@ -74,13 +76,14 @@ class CodeExecutionTool:
         store_source: StoreSource,
         clock: Clock,
         limits: CodeLimits | None = None,
-        max_processes: int = 4,
+        max_processes: int = 8,
     ) -> None:
         self._sources = sources
         self._store_source = store_source
         self._clock = clock
         self._limits = limits or CodeLimits()
         self._max_processes = max_processes
+        self._places = SharedBound(max_processes)
         self._pool: AsyncMonty | None = None
         self._open = AsyncExitStack()
         self._opening = asyncio.Lock()
@@ -103,10 +106,13 @@ class CodeExecutionTool:
         pool = await self._opened()
         deadline = asyncio.get_running_loop().time() + context.timeout_s
         files = await self._files_of(context)
+        place = self._places.of(context.organization_id)
         async with AsyncExitStack() as held:
             session = pool.checkout(limits=self._sandbox_limits(context.timeout_s))
             try:
                 async with asyncio.timeout_at(deadline):
+                    await place.acquire()
+                    held.callback(place.release)
                     await held.enter_async_context(session)
             except TimeoutError as error:
                 raise NativeToolError("code_busy", "The code was not run: all sandboxes were in use.") from error

@@ -293,22 +293,39 @@ async def test_nothing_is_left_for_the_next_call(run: Run) -> None:
 async def test_cancelling_a_call_ends_its_code_and_frees_its_place() -> None:
     patient = code_execution(CodeLimits(timeout_s=3_600), max_processes=1)
 
-    async def is_busy() -> bool:
-        try:
-            await patient.run({"code": "1"}, context(timeout_s=0.2))
-        except NativeToolError as error:
-            return error.code == "code_busy"
-        return False
-
     endless = asyncio.create_task(patient.run({"code": "while True: pass"}, context(3_600)))
     async with asyncio.timeout(60):
-        while not await is_busy():
+        while (await outcome(patient, context(timeout_s=0.2))) != "code_busy":
             pass
         endless.cancel()
         with pytest.raises(asyncio.CancelledError):
             await endless
         assert (await patient.run({"code": "1"}, context())).value == {"result": 1, "stdout": ""}
     await patient.close()
+
+
+@pytest.mark.requirement("S3")
+async def test_an_organization_leaves_half_of_the_sandboxes_to_others() -> None:
+    shared = code_execution(CodeLimits(timeout_s=3_600), max_processes=2)
+    endless = asyncio.create_task(shared.run({"code": "while True: pass"}, context(3_600)))
+    async with asyncio.timeout(60):
+        while (await outcome(shared, context(0.2))) != "code_busy":
+            pass
+        other = replace(context(), organization_id=OrganizationId("org_2"))
+        assert (await shared.run({"code": "1 + 1"}, other)).value == {"result": 2, "stdout": ""}
+        endless.cancel()
+        await asyncio.wait([endless])
+        assert await outcome(shared, context()) is None
+    await shared.close()
+
+
+async def outcome(tool: CodeExecutionTool, context: NativeToolContext) -> str | None:
+    """The code of the error, if it fails."""
+    try:
+        await tool.run({"code": "1"}, context)
+    except NativeToolError as error:
+        return error.code
+    return None
 
 
 async def test_the_event_loop_goes_on_while_code_runs(tool: CodeExecutionTool) -> None:
