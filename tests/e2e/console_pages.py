@@ -31,6 +31,7 @@ NO_PAGES = {
     "/sign-in/callback": "leads to another page",
     "/sources/{source_id}": "a file",
     "/static/{name}": "a file",
+    "/usage-people.csv": "a file",
     "/usage.csv": "a file",
     "/workflows/runs/{run_id}/state": "part of the page of a workflow run",
     "/workflows/runs/{run_id}/stream": "events",

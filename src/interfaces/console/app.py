@@ -82,6 +82,7 @@ from interfaces.console.sessions import ConsoleSessions, signed_in
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.sign_in_pages import SignInPages
 from interfaces.console.usage_pages import UsagePages
+from interfaces.console.usage_people import UsagePeople
 from interfaces.console_paths import PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
@@ -134,6 +135,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "model_provider_pages": built_by(container, ModelProviderPages),
         "secret_pages": built_by(container, SecretPages),
         "usage_pages": built_by(container, UsagePages),
+        "usage_people": built_by(container, UsagePeople, run_starters=run_starters),
         "workflow_pages": built_by(container, WorkflowPages),
         "workflow_run_pages": built_by(container, WorkflowRunPages),
         "canvas_choices": built_by(container, CanvasChoices),

@@ -15,6 +15,7 @@ from domain.identity.role import Role
 from domain.runs.run import Run
 from domain.threads.message import TextContent
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.server_form import KINDS
 from interfaces.console_paths import PATH
 
 HEADERS = {
@@ -115,6 +116,7 @@ class Pages:
             "version": version,
             "navigation": NAVIGATION,
             "roles_of_pages": ROLES,
+            "server_kinds": KINDS,
             "static": {name: f"{PATH}/static/{name}?v={digest}" for name, (_, digest) in self.assets.items()},
         }
         self._environment.filters |= {

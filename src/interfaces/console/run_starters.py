@@ -1,18 +1,19 @@
-"""Names who or what started runs: a schedule, a workflow, a gateway session, a run before it, or a key."""
+"""Names who or what started runs: a schedule, a workflow, a gateway session, a run before it, a key, or a person."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from application.identity.ports import IdentityStore
+from application.identity.ports import IdentityStore, UserStore
 from application.schedules.queries import GetSchedule
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.ids import ApiKeyId, RunId
+from domain.ids import ApiKeyId, RunId, UserId
 from domain.runs.called_by import CalledBy
 from domain.runs.run import Run
 from interfaces.console_paths import PATH
 
 _SCHEDULE = "schedule:"
+_USER = "usr_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,32 +27,36 @@ class Starter:
 class RunStarters:
     """Reads each name once per list."""
 
-    def __init__(self, *, identities: IdentityStore, get_schedule: GetSchedule) -> None:
+    def __init__(self, *, identities: IdentityStore, users: UserStore, get_schedule: GetSchedule) -> None:
         self._identities = identities
+        self._users = users
         self._get_schedule = get_schedule
 
     async def of(self, principal: Principal, runs: Iterable[Run]) -> dict[RunId, Starter]:
         """By run."""
         runs = tuple(runs)
-        names: dict[str, Starter] = {
-            starter: await self._name(principal, starter)
-            for starter in dict.fromkeys(run.requested_by for run in runs)
-            if starter is not None
-        }
-        return {run.id: _by_cause(run) or names.get(run.requested_by or "", Starter(name="–")) for run in runs}
+        names = await self.names(principal, (run.requested_by for run in runs))
+        return {run.id: _by_cause(run) or Starter(name=names.get(run.requested_by or "", "–")) for run in runs}
 
-    async def _name(self, principal: Principal, starter: str) -> Starter:
+    async def names(self, principal: Principal, ids: Iterable[str | None]) -> dict[str, str]:
+        """Names of keys, users and schedules by their ids; an id without a name is its own."""
+        return {each: await self._name(principal, each) for each in dict.fromkeys(ids) if each is not None}
+
+    async def _name(self, principal: Principal, starter: str) -> str:
+        if starter.startswith(_USER):
+            user = await self._users.get(principal.organization_id, UserId(starter))
+            return starter if user is None else user.name or user.email or starter
         if not starter.startswith(_SCHEDULE):
             key = await self._identities.key(principal.organization_id, ApiKeyId(starter))
-            return Starter(name=starter if key is None else key.name)
+            return starter if key is None else key.name
         schedule_id = starter.removeprefix(_SCHEDULE)
         try:
             schedule = await self._get_schedule.execute(principal, schedule_id)
         except ServiceError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
-            return Starter(name="a deleted schedule")
-        return Starter(name=f"schedule {schedule.name}")
+            return "a deleted schedule"
+        return f"schedule {schedule.name}"
 
 
 def _by_cause(run: Run) -> Starter | None:

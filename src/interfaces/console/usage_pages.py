@@ -79,7 +79,7 @@ class UsagePages:
             "days": None,
         }
         try:
-            wanted = _wanted(asked, today)
+            wanted = wanted_of(asked, today)
             by_day, by_agent, by_model, parts, (by_tool, is_bounded) = await asyncio.gather(
                 self._sums(principal, wanted, UsageKey.DAY),
                 self._sums(principal, wanted, UsageKey.AGENT),
@@ -122,7 +122,7 @@ class UsagePages:
     async def table(self, principal: Principal, asked: FormValues) -> str:
         """The usage of each day, agent and model as CSV. Raises INVALID for an invalid period."""
         names = await self._agent_names(principal)
-        wanted = _wanted(asked, self._clock.now().date())
+        wanted = wanted_of(asked, self._clock.now().date())
         sums = await self._sums(principal, wanted, UsageKey.DAY, UsageKey.AGENT, UsageKey.MODEL)
         text = StringIO()
         writer = csv.writer(text)
@@ -130,7 +130,7 @@ class UsagePages:
         for each in sums:
             name = names.get(each.agent_id or "", "")
             figures = (getattr(each, figure) for figure in _FIGURES)
-            writer.writerow((each.day, _plain(name), each.agent_id, _plain(each.model or ""), *figures))
+            writer.writerow((each.day, plain(name), each.agent_id, plain(each.model or ""), *figures))
         return text.getvalue()
 
     async def _tool_calls(self, principal: Principal, wanted: UsageFilter) -> tuple[tuple[CallSum, ...], bool]:
@@ -149,12 +149,12 @@ class UsagePages:
         return {agent.id: agent.config.name for agent in agents}
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text that spreadsheets do not take for a formula."""
     return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 
-def _wanted(asked: FormValues, today: date) -> UsageFilter:
+def wanted_of(asked: FormValues, today: date) -> UsageFilter:
     """Raises INVALID for an invalid day and for too long periods."""
     until = _day(asked, "until") or today
     since = _day(asked, "since") or date.fromordinal(max(until.toordinal() - DAYS + 1, 1))

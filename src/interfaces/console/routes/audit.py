@@ -13,11 +13,15 @@ from application.audit.export_audit_events import ExportAuditEvents, ExportAudit
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
 from application.audit.verify_audit_chain import VerifyAuditChain
+from application.mcp.queries import ListMcpServers
 from application.system.pages import PageRequest
 from domain.audit.chain_check import ChainProblem
 from domain.audit.event import AuditAction
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.run_list import begin_of
+from interfaces.console.run_starters import RunStarters
+from interfaces.console.whole_lists import all_of
 from interfaces.http.audit.routes import exported
 
 PAGE = 100
@@ -32,11 +36,20 @@ class Asked:
     resource: str
     run_id: str
     tool: str
+    server_id: str
+    since: str
+    until: str
 
     @property
     def wanted(self) -> AuditFilter:
-        """The filter, where empty fields do not restrict."""
-        return AuditFilter(**{name: value or None for name, value in asdict(self).items()})
+        """The filter, where empty fields do not restrict; days are in UTC, both inclusive."""
+        texts = {name: value or None for name, value in asdict(self).items() if name not in ("since", "until")}
+        return AuditFilter(**texts, since=begin_of(self.since), until=begin_of(self.until, days=1))
+
+    @property
+    def faults(self) -> list[str]:
+        """Days that would not restrict as meant."""
+        return [f"“{day}” is not a day as YYYY-MM-DD." for day in (self.since, self.until) if day and not begin_of(day)]
 
     @property
     def query(self) -> str:
@@ -51,8 +64,20 @@ def _asked(
     resource: FromQuery[str] = "",
     run_id: FromQuery[str] = "",
     tool: FromQuery[str] = "",
+    server_id: FromQuery[str] = "",
+    since: FromQuery[str] = "",
+    until: FromQuery[str] = "",
 ) -> Asked:
-    return Asked(action=action, actor=actor, resource=resource, run_id=run_id, tool=tool)
+    return Asked(
+        action=action,
+        actor=actor,
+        resource=resource,
+        run_id=run_id,
+        tool=tool,
+        server_id=server_id,
+        since=since,
+        until=until,
+    )
 
 
 _FILTERED = {"asked": Provide(_asked, sync_to_thread=False)}
@@ -64,6 +89,8 @@ async def show_audit(
     request: ConsoleRequest,
     pages: NamedDependency[Pages],
     list_audit_events: NamedDependency[ListAuditEvents],
+    list_mcp_servers: NamedDependency[ListMcpServers],
+    run_starters: NamedDependency[RunStarters],
     asked: NamedDependency[Asked],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
@@ -71,7 +98,16 @@ async def show_audit(
     page = await list_audit_events.execute(
         principal=request.principal, wanted=asked.wanted, page=PageRequest(limit=PAGE, cursor=cursor)
     )
-    context = {"events": page.items, "next_cursor": page.next_cursor, "asked": asked, "actions": list(AuditAction)}
+    principal = request.principal
+    servers = await all_of(lambda wanted: list_mcp_servers.execute(principal=principal, page=wanted))
+    context = {
+        "events": page.items,
+        "next_cursor": page.next_cursor,
+        "asked": asked,
+        "actions": list(AuditAction),
+        "servers": sorted(((server.id, server.config.slug) for server in servers), key=lambda each: each[1]),
+        "names": await run_starters.names(principal, (event.actor for event in page.items)),
+    }
     return pages.show(request, "audit.html", context)
 
 

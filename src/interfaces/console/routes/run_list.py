@@ -61,8 +61,8 @@ class AskedRuns:
             model=self.model.strip() or None,
             error=self.error.strip() or None,
             metadata=(name.strip(), value.strip()) if name.strip() else None,
-            since=_begin(self.since),
-            until=_begin(self.until, days=1),
+            since=begin_of(self.since),
+            until=begin_of(self.until, days=1),
         )
 
     @property
@@ -72,8 +72,8 @@ class AskedRuns:
             fault
             for is_wrong, fault in (
                 (self.status and self.status not in set(RunStatus), f"“{self.status}” is not a state of runs."),
-                (self.since and _begin(self.since) is None, f"“{self.since}” is not a day as YYYY-MM-DD."),
-                (self.until and _begin(self.until, days=1) is None, f"“{self.until}” is not a day as YYYY-MM-DD."),
+                (self.since and begin_of(self.since) is None, f"“{self.since}” is not a day as YYYY-MM-DD."),
+                (self.until and begin_of(self.until, days=1) is None, f"“{self.until}” is not a day as YYYY-MM-DD."),
                 (
                     self.metadata and not self.metadata.partition("=")[0].strip(),
                     "Metadata needs a name, as NAME=VALUE.",
@@ -99,7 +99,8 @@ class AskedRuns:
         return bool(self.tool or self.model or self.error or self.metadata or self.since or self.until)
 
 
-def _begin(day: str, *, days: int = 0) -> datetime | None:
+def begin_of(day: str, *, days: int = 0) -> datetime | None:
+    """The begin of a day in UTC, or of one so many days later; None for what is no day."""
     try:
         return datetime.combine(date.fromisoformat(day), time(), UTC) + timedelta(days=days)
     except (ValueError, OverflowError):

@@ -1,0 +1,38 @@
+"""The audit trail in the console: searched by date, server and who, exported and verified."""
+
+import json
+import re
+
+import pytest
+
+from domain.identity.role import Role
+from tests.composition import MODEL
+from tests.integration.http.service import Service, token_of
+from tests.integration.http.test_console import browse, signed_in
+
+
+@pytest.mark.requirement("C5")
+async def test_the_audit_trail_is_searched_and_verified(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    browser = await signed_in(service, token_of(Role.VIEWER))
+    page = await browse(service, "GET", "/console/audit?action=agent.*", headers=browser)
+    assert "agent.created" in page.text.partition("<tbody>")[2]
+    nothing = await browse(service, "GET", "/console/audit?actor=nobody", headers=browser)
+    assert "No matching entries." in nothing.text
+    assert (
+        "No matching entries."
+        in (await browse(service, "GET", "/console/audit?since=2999-01-01", headers=browser)).text
+    )
+    assert "agent.created" in (await browse(service, "GET", "/console/audit?until=2999-01-01", headers=browser)).text
+    of_server = await browse(service, "GET", "/console/audit?server_id=mcp_none", headers=browser)
+    assert "No matching entries." in of_server.text
+    wrong = await browse(service, "GET", "/console/audit?since=yesterday", headers=browser)
+    assert "“yesterday” is not a day" in wrong.text
+    assert re.search(r'<a href="/console/audit\?actor=key_[^"]+" title="key_[^"]+">(?!key_)', page.text)
+    verified = await browse(service, "POST", "/console/audit/verify", headers=browser)
+    assert "whole" in verified.text
+    exported = await browse(service, "GET", "/console/audit/export?action=agent.*&actor=", headers=browser)
+    lines = [json.loads(line) for line in exported.text.splitlines()]
+    assert {line["action"] for line in lines} == {"agent.created"}
+    assert "attachment" in exported.headers["content-disposition"]
+    assert f'"{exported.request.url.path}?action=agent.%2A"' in page.text
