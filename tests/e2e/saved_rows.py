@@ -40,6 +40,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0077": ("0031", "adds groups of organizations, of which there were none, and columns that are empty"),
     "0074": ("0031", "adds to identity providers what none from before has"),
     "0069": ("0031", "divides tables, whose rows stay"),
+    "0078": ("0031", "divides tables, whose rows stay"),
     "0072": ("0031", "adds what people granted to clients of the gateway, and none did"),
     "0051": ("0031", "adds to model providers what no provider from before has"),
     "0037": ("0031", "adds to approvals what those from before do not have"),

@@ -1,15 +1,14 @@
 """MaintainMonths: add months to tables before they begin, and remove those that are no longer needed."""
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from application.audit.ports import AuditMonths, Month
 from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
 from application.identity.ports import OrganizationStore
-from application.retention.ports import MonthlyTables
+from application.retention.ports import MonthlyTables, RunMonths
 from application.system.pages import PageRequest
 from application.system.ports import Clock
-from domain.identity.organization import Organization
 from domain.ids import OrganizationId
 
 logger = logging.getLogger(__name__)
@@ -23,6 +22,8 @@ class MaintainMonths:
     - A month is removed at once, with the audit entries or the settled gateway calls of all organizations whose `retention_days`
       have passed since its end, if that is nearly all of it. Otherwise entries are pruned one by one, and calls go with their
       sessions.
+    - A month of events and tool calls of runs is removed at once, with those on threads that retention is about to remove, if
+      that is nearly all of it. Otherwise they go with their threads.
     - The oldest month is removed first, and none while an older one stays.
     - A month without rows is removed.
     - An error of one of these does not stop the others.
@@ -35,12 +36,14 @@ class MaintainMonths:
         *,
         organizations: OrganizationStore,
         tables: MonthlyTables,
+        run_months: RunMonths,
         audit_months: AuditMonths,
         remove_audit_month: RemoveAuditMonth,
         clock: Clock,
     ) -> None:
         self._organizations = organizations
         self._tables = tables
+        self._run_months = run_months
         self._audit_months = audit_months
         self._remove_audit_month = remove_audit_month
         self._clock = clock
@@ -51,6 +54,7 @@ class MaintainMonths:
             self._tables.add_months,
             self._remove_audit_months,
             self._remove_months_of_calls,
+            self._remove_months_of_runs,
             self._tables.remove_empty_months,
         ):
             try:
@@ -65,27 +69,32 @@ class MaintainMonths:
     async def _remove_audit_months(self) -> None:
         while (month := await self._audit_months.oldest()) is not None:
             released = await self._released(month)
-            command = RemoveAuditMonthCommand(month=month, organizations=released)
+            command = RemoveAuditMonthCommand(month=month, organizations=tuple(released))
             if not released or not await self._remove_audit_month.execute(command):
                 return
 
     async def _remove_months_of_calls(self) -> None:
         while (month := await self._tables.oldest_of_gateway_calls()) is not None:
             released = await self._released(month)
-            if not released or not await self._tables.remove_gateway_calls(month, released):
+            if not released or not await self._tables.remove_gateway_calls(month, tuple(released)):
                 return
 
-    async def _released(self, month: Month) -> tuple[OrganizationId, ...]:
-        """Organizations that need nothing from before the month's end."""
-        released: list[OrganizationId] = []
+    async def _remove_months_of_runs(self) -> None:
+        while (month := await self._run_months.oldest()) is not None:
+            released = await self._released(month)
+            if not released or not await self._run_months.remove(month, released):
+                return
+
+    async def _released(self, month: Month) -> dict[OrganizationId, datetime]:
+        """Organizations that need nothing from before the month's end, and from when on each needs everything."""
+        released: dict[OrganizationId, datetime] = {}
+        now = self._clock.now()
         cursor: str | None = None
         while True:
             page = await self._organizations.page(PageRequest(limit=ORGANIZATIONS, cursor=cursor))
-            released += [one.id for one in page.items if self._releases(one, month)]
+            for one in page.items:
+                if one.retention_days is not None and month.ends <= now - timedelta(days=one.retention_days):
+                    released[one.id] = now - timedelta(days=one.retention_days)
             cursor = page.next_cursor
             if cursor is None:
-                return tuple(released)
-
-    def _releases(self, organization: Organization, month: Month) -> bool:
-        days = organization.retention_days
-        return days is not None and month.ends <= self._clock.now() - timedelta(days=days)
+                return released

@@ -1,6 +1,6 @@
 """Ports of the retention slice: expired data, and the lock for the one process that removes it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -109,6 +109,18 @@ class MonthlyTables(Protocol):
     async def remove_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> bool:
         """Remove the month with the settled calls of these organizations. Other calls of the month stay; if they are more than a
         tenth of it, nothing is removed. Whether it was. Raises as `add_months`, also if the month has changed meanwhile."""
+
+
+class RunMonths(Protocol):
+    """Events and tool calls of runs, stored by the month in which their runs were created, if the database does so."""
+
+    async def oldest(self) -> Month | None:
+        """The oldest month. None if none has ended, or they are not stored by months."""
+
+    async def remove(self, month: Month, idle_before: Mapping[OrganizationId, datetime]) -> bool:
+        """Remove the month with the events and tool calls of runs on threads of these organizations that have been idle since
+        then, as `RetentionStore` says. Those of other runs stay; if they are more than a tenth of it, nothing is removed.
+        Whether it was. Raises UNAVAILABLE `storage_unavailable`, also if the tables are in use for long, or have changed meanwhile."""
 
 
 class ExpiringTools(Protocol):

@@ -8,7 +8,7 @@ from application.audit.remove_audit_month import RemoveAuditMonth
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
 from application.retention.maintain_months import MaintainMonths
-from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, SweepLock
+from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, RunMonths, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.revocation.revoke_api_key import RevokeApiKey
 from application.revocation.stop_work_of_key import StopWorkOfKey
@@ -35,6 +35,7 @@ from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.audit.months import SqlAuditMonths
 from infrastructure.persistence.retention.free_space import SqlFreeSpace
 from infrastructure.persistence.retention.months import SqlMonthlyTables
+from infrastructure.persistence.retention.run_months import SqlRunMonths
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
 from infrastructure.persistence.secrets.vault import SqlSecretVault
@@ -83,6 +84,7 @@ class Maintenance(containers.DeclarativeContainer):
     sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
     expiring_tools: providers.Provider[ExpiringTools] = singleton(SqlWorkflowToolStore)
     monthly_tables: providers.Provider[MonthlyTables] = singleton(SqlMonthlyTables)
+    run_months: providers.Provider[RunMonths] = singleton(SqlRunMonths)
     audit_months: providers.Provider[AuditMonths] = singleton(SqlAuditMonths)
     free_space: providers.Provider[FreeSpace] = singleton(SqlFreeSpace)
     retention_sweep = singleton(
@@ -98,6 +100,7 @@ class Maintenance(containers.DeclarativeContainer):
         maintain_months=singleton(
             MaintainMonths,
             tables=monthly_tables,
+            run_months=run_months,
             audit_months=audit_months,
             remove_audit_month=singleton(
                 RemoveAuditMonth, months=audit_months, expired=Identity.expired_chain, keys=Storage.seal_keys

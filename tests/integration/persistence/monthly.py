@@ -11,7 +11,12 @@ from infrastructure.persistence.schema.upgrade import upgrade
 from infrastructure.runtime.system import RandomIds
 from tests.databases import PostgresDatabases
 
-PREFIXES = {"audit_event": "aud", "gateway_call": "call"}
+PREFIXES = {
+    "audit_event": ("aud", "id"),
+    "gateway_call": ("call", "id"),
+    "run_event": ("run", "run_id"),
+    "tool_call": ("run", "run_id"),
+}
 
 
 def moment_in(month: tuple[int, int], day: int = 15) -> datetime:
@@ -47,8 +52,8 @@ def with_ended_months(databases: PostgresDatabases, count: int) -> Iterator[str]
     ):
         upgrade(owner.of(url))
         with psycopg.connect(owner.of(url)) as connection:
-            for table, prefix in PREFIXES.items():
-                _move_back(connection, table, prefix, months_before(count))
+            for table, (prefix, key) in PREFIXES.items():
+                _move_back(connection, table, prefix, key, months_before(count))
         yield databases.user_url(url)
 
 
@@ -61,10 +66,10 @@ def months_of(url: str, table: str) -> list[str]:
 
 
 def partition_of(url: str, table: str, row_id: str) -> str:
-    """The partition that has this row, without the name of the table."""
+    """The partition that has the row (of this run), without the name of the table."""
     with psycopg.connect(url) as connection:
         connection.execute(f"SET ROLE {SYSTEM_ROLE}".encode())
-        statement = f"SELECT tableoid::regclass::text FROM {table} WHERE id = %s"  # names of ours alone
+        statement = f"SELECT tableoid::regclass::text FROM {table} WHERE {PREFIXES[table][1]} = %s LIMIT 1"  # names of ours alone
         [(name,)] = connection.execute(statement.encode(), (row_id,)).fetchall()
     return str(name).removeprefix(f"{table}_")
 
@@ -74,7 +79,11 @@ def name_of(month: tuple[int, int]) -> str:
 
 
 def _move_back(
-    connection: "psycopg.Connection[tuple[object, ...]]", table: str, prefix: str, months: list[tuple[int, int]]
+    connection: "psycopg.Connection[tuple[object, ...]]",
+    table: str,
+    prefix: str,
+    key: str,
+    months: list[tuple[int, int]],
 ) -> None:
     """Months up to the present one, before those that the upgrade made."""
 
@@ -89,7 +98,7 @@ def _move_back(
     run(f"DROP TABLE {table}_gone")
     run(f"ALTER TABLE {table}_rest DROP CONSTRAINT ck_{table}_rest")
     before = f"{prefix}_01"
-    run(f"ALTER TABLE {table}_rest ADD CONSTRAINT ck_{table}_rest CHECK (id < '{before}' OR id >= '{prefix}_02')")
+    run(f"ALTER TABLE {table}_rest ADD CONSTRAINT ck_{table}_rest CHECK ({key} < '{before}' OR {key} >= '{prefix}_02')")
     run(f"CREATE TABLE {table}_gone PARTITION OF {table} FOR VALUES FROM ('{before}') TO ('{first}')")
     month = months[0]
     while bound(month) < str(begin):

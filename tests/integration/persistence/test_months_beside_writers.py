@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 
 import psycopg
@@ -29,10 +30,7 @@ from tests.integration.persistence.monthly import an_id, moment_in, months_befor
 pytestmark = pytest.mark.requirement("K5", "K7")
 
 KEYS = GivenSealKeys(b"k" * 32)
-_WAITS_FOR_CALLS = (
-    "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'gateway_call'::regclass AND NOT granted"
-    " AND mode = 'AccessExclusiveLock')"
-)
+_IS_WAITED_FOR = "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = %s::regclass AND NOT granted AND mode = 'AccessExclusiveLock')"
 
 
 @pytest.fixture
@@ -54,13 +52,61 @@ def test_a_call_that_is_being_recorded_is_audited_while_the_upgrade_waits_for_it
     ):
         writer.execute("LOCK TABLE gateway_call IN ROW EXCLUSIVE MODE")  # as its insert does
         upgrading = pool.submit(upgrade, before)
-        until = time.monotonic() + 60
-        while seen.execute(_WAITS_FOR_CALLS).fetchone() != (True,):
-            assert time.monotonic() < until
+        _until_waited_for(seen, "gateway_call")
         writer.execute("LOCK TABLE audit_event IN ROW EXCLUSIVE MODE NOWAIT")
         writer.commit()
         assert upgrading.result(60) is True
     assert is_current(before)
+
+
+def test_a_reader_of_a_run_reads_its_events_and_calls_while_the_upgrade_waits_for_it(before: str) -> None:
+    with (
+        psycopg.connect(before) as reader,
+        psycopg.connect(before, autocommit=True) as seen,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        reader.execute("SELECT * FROM run")
+        upgrading = pool.submit(upgrade, before)
+        _until_waited_for(seen, "run")
+        for table in ("run_event", "tool_call"):
+            reader.execute(f"LOCK TABLE {table} IN ACCESS SHARE MODE NOWAIT".encode())
+        reader.commit()
+        assert upgrading.result(60) is True
+    assert is_current(before)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "SELECT add_months('run_event', 3)",
+        "SELECT remove_month('run_event', (SELECT min(month) FROM months_of('run_event') WHERE month ~ '[0-9]$'), 0, '{}')",
+    ],
+)
+def test_a_reader_of_a_run_reads_its_events_while_a_change_of_months_waits_for_it(
+    postgres_databases: PostgresDatabases, change: str
+) -> None:
+    def changed() -> None:
+        is_waiting = True
+        while is_waiting:  # a second at a time
+            with suppress(psycopg.errors.LockNotAvailable), psycopg.connect(url) as connection:
+                connection.execute(f"SET ROLE {SYSTEM_ROLE}".encode())
+                connection.execute(change.encode())
+                is_waiting = False
+
+    with (
+        with_ended_months(postgres_databases, 1) as url,
+        psycopg.connect(url) as reader,
+        psycopg.connect(url, autocommit=True) as seen,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        reader.execute(f"SET ROLE {SYSTEM_ROLE}".encode())
+        reader.execute("SELECT * FROM run")
+        changing = pool.submit(changed)
+        _until_waited_for(seen, "run")
+        reader.execute("SET LOCAL lock_timeout = '1ms'")
+        reader.execute("SELECT * FROM run_event")
+        reader.commit()
+        changing.result(60)
 
 
 def test_an_upgrade_that_was_ended_for_a_deadlock_is_tried_again(before: str) -> None:
@@ -73,6 +119,12 @@ def test_an_upgrade_that_was_ended_for_a_deadlock_is_tried_again(before: str) ->
         connection.execute("CREATE EVENT TRIGGER first ON ddl_command_start EXECUTE FUNCTION deadlock_once()")
     assert upgrade(before) is True
     assert is_current(before)
+
+
+def _until_waited_for(seen: "psycopg.Connection[tuple[object, ...]]", table: str) -> None:
+    until = time.monotonic() + 60
+    while seen.execute(_IS_WAITED_FOR, (table,)).fetchone() != (True,):
+        assert time.monotonic() < until
 
 
 READS = {

@@ -21,6 +21,7 @@ from infrastructure.persistence.audit.months import SqlAuditMonths
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.retention.months import SqlMonthlyTables
+from infrastructure.persistence.retention.run_months import SqlRunMonths
 from infrastructure.runtime.system import RandomIds, SystemClock
 from tests.builders import ORG, OTHER_ORG, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import opened
@@ -77,6 +78,7 @@ class Trails:
         await MaintainMonths(
             organizations=self.stores.organizations,
             tables=SqlMonthlyTables(database=self.database),
+            run_months=SqlRunMonths(database=self.database),
             audit_months=months,
             remove_audit_month=RemoveAuditMonth(
                 months=months,

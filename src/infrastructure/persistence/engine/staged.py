@@ -1,4 +1,4 @@
-"""Units of work in stages: several units of one transaction go through their stages side by side. See ADR 0030."""
+"""Units of work that PostgreSQL executes faster: in stages, side by side with others in one transaction (ADR 0030), or by keys alone."""
 
 from collections.abc import Callable, Generator
 from typing import Generic, TypeVar
@@ -27,6 +27,20 @@ class Staged(Generic[T]):
     def __call__(self, connection: Connection) -> T:
         """All stages, on a connection that answers at once."""
         return completed(self.begin(connection))
+
+
+class ByKeys(Generic[T]):
+    """A unit of work whose every statement finds few rows by whole keys or their beginnings. PostgreSQL then plans a statement once
+    for all values: for each value, that takes longer than the statement where its table has many partitions (ADR 0099)."""
+
+    __slots__ = ("_unit",)
+
+    def __init__(self, unit: Callable[[Connection], T]) -> None:
+        self._unit = unit
+
+    def __call__(self, connection: Connection) -> T:
+        """The unit."""
+        return self._unit(connection)
 
 
 def completed(stages: Stages[T]) -> T:

@@ -24,7 +24,7 @@ from infrastructure.persistence.approvals.rows import cancel_approvals
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.engine.database import SYSTEM, Database, Unit
 from infrastructure.persistence.engine.prepared import Prepared
-from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.persistence.engine.staged import ByKeys, Staged, Stages
 from infrastructure.persistence.gateway.call_rows import call_of, call_row, has_made, insert_call
 from infrastructure.persistence.tables import gateway_call, gateway_session, thread
 
@@ -137,7 +137,7 @@ class SqlGatewayLedger:
     ) -> tuple[GatewayCall, GatewaySettlement | None] | None:
         wanted = {"of_organization": organization_id, "of_session": session_id, "call_id": call_id}
         row = await self._database.read(
-            lambda connection: connection.execute(_one, wanted).one_or_none(), scope=organization_id
+            ByKeys(lambda connection: connection.execute(_one, wanted).one_or_none()), scope=organization_id
         )
         return None if row is None else call_of(row)
 
@@ -202,7 +202,7 @@ def _fail(batch: Sequence[_Entry], error: Exception) -> None:
 def _unit_of(batch: Sequence[_Entry]) -> Unit[list[bool]]:
     """All entries in one transaction. Without separate units they are sent at once, and share a transaction of PostgreSQL with others."""
     if any(entry.own is not None for entry in batch):
-        return lambda connection: _stored_one_by_one(connection, batch)
+        return ByKeys(lambda connection: _stored_one_by_one(connection, batch))
     return Staged(lambda connection: _stored_at_once(connection, batch))
 
 

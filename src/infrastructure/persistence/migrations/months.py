@@ -5,7 +5,7 @@ The partitions of a table, in the order of ids: `…_gone` (what stays of months
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 from alembic import op
@@ -17,7 +17,7 @@ _BEHIND_MOMENTS = "02"
 """Moments of ids are before this until 2039. An id without a moment is hexadecimal digits, which sort outside of the months from 2024 to 2039."""
 
 _ID_MOMENT = """
-CREATE FUNCTION id_moment(at timestamp) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
+CREATE OR REPLACE FUNCTION id_moment(at timestamp) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
     SELECT string_agg(
         substr('0123456789abcdefghjkmnpqrstvwxyz', ((floor(extract(epoch FROM at) * 1000)::bigint >> shift) & 31)::int + 1, 1),
         '' ORDER BY shift DESC)
@@ -26,7 +26,7 @@ $$
 """
 
 _MONTHS_OF = """
-CREATE FUNCTION months_of(of_table text) RETURNS TABLE (month text, low text, high text)
+CREATE OR REPLACE FUNCTION months_of(of_table text) RETURNS TABLE (month text, low text, high text)
 LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
     SELECT c.relname::text, bounds[1], bounds[2]
     FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
@@ -36,10 +36,26 @@ LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
 $$
 """
 
-# As the owner of the tables, so that the service's user needs no right to change them. `gateway_session` is locked first, as
-# transactions of the service do: a partition of `gateway_call` refers to it.
+_KEY_OF = """
+CREATE OR REPLACE FUNCTION month_key_of(of_table text) RETURNS text
+LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
+    SELECT a.attname::text FROM pg_partitioned_table p JOIN pg_attribute a ON a.attrelid = p.partrelid AND a.attnum = p.partattrs[0]
+    WHERE p.partrelid = of_table::regclass
+$$
+"""
+
+# Partitions refer to it, and its triggers change with them. It is locked first, as transactions of the service do, and at once as
+# is needed at last: one that has read it may wait for the partitioned table.
+_LOCK = """
+    FOR referred IN SELECT confrelid::regclass FROM pg_constraint WHERE conrelid = of_table::regclass AND contype = 'f' LOOP
+        EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', referred);
+    END LOOP;
+    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', of_table);
+"""
+
+# As the owner of the tables, so that the service's user needs no right to change them.
 _ADD = """
-CREATE FUNCTION add_months(of_table text, ahead integer) RETURNS integer
+CREATE OR REPLACE FUNCTION add_months(of_table text, ahead integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
     later text := of_table || '_later';
@@ -51,6 +67,8 @@ DECLARE
     high text;
     behind text;
     added integer := 0;
+    key text := month_key_of(of_table);
+    referred regclass;
 BEGIN
     IF of_table NOT IN ({tables}) THEN
         RAISE EXCEPTION '% has no months', of_table;
@@ -59,9 +77,7 @@ BEGIN
     IF next > latest THEN
         RETURN 0;
     END IF;
-    IF of_table = 'gateway_call' THEN
-        LOCK TABLE gateway_session IN SHARE ROW EXCLUSIVE MODE;
-    END IF;
+{lock}
     SELECT m.low, m.high INTO low, behind FROM months_of(of_table) m WHERE m.month = later;
     prefix := split_part(low, '_', 1) || '_';
     EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', of_table, later);
@@ -71,7 +87,7 @@ BEGIN
         high := prefix || id_moment(next);
         EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)', name, of_table, low, high);
         EXECUTE format(
-            'WITH moved AS (DELETE FROM %I WHERE id < %L RETURNING *) INSERT INTO %I SELECT * FROM moved', later, high, name);
+            'WITH moved AS (DELETE FROM %I WHERE %I < %L RETURNING *) INSERT INTO %I SELECT * FROM moved', later, key, high, name);
         low := high;
         added := added + 1;
     END LOOP;
@@ -82,7 +98,7 @@ END $$
 
 # The caller has seen `expected` rows, and chose those to keep: another number of either ends it.
 _REMOVE = """
-CREATE FUNCTION remove_month(of_table text, of_month text, expected bigint, kept text[]) RETURNS void
+CREATE OR REPLACE FUNCTION remove_month(of_table text, of_month text, expected bigint, kept text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp SET lock_timeout = '1s' AS $$
 DECLARE
     gone text := of_table || '_gone';
@@ -90,26 +106,27 @@ DECLARE
     low text;
     high text;
     found bigint;
+    key text := month_key_of(of_table);
+    referred regclass;
 BEGIN
     IF of_table NOT IN ({tables}) THEN
         RAISE EXCEPTION '% has no months', of_table;
     END IF;
-    IF of_table = 'gateway_call' THEN
-        LOCK TABLE gateway_session IN SHARE ROW EXCLUSIVE MODE;
-    END IF;
-    EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', of_table);
     SELECT m.month, m.high INTO oldest, high FROM months_of(of_table) m WHERE m.month ~ '[0-9]$' ORDER BY m.month LIMIT 1;
-    SELECT m.low INTO low FROM months_of(of_table) m WHERE m.month = gone;
-    IF oldest <> of_month OR to_date(right(oldest, 7), 'YYYY_MM') + interval '1 month' > now() AT TIME ZONE 'UTC' THEN
+    IF oldest IS DISTINCT FROM of_month OR to_date(right(oldest, 7), 'YYYY_MM') + interval '1 month' > now() AT TIME ZONE 'UTC' THEN
         RAISE EXCEPTION '% is not the oldest month that has ended', of_month USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
+    -- Others still read it, and read and write other months, while its rows are counted.
+    EXECUTE format('LOCK TABLE %I IN SHARE MODE', of_month);
     EXECUTE format('SELECT count(*) FROM %I', of_month) INTO found;
     IF found <> expected THEN
         RAISE EXCEPTION '% has changed', of_month USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
+{lock}
+    SELECT m.low INTO low FROM months_of(of_table) m WHERE m.month = gone;
     EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', of_table, of_month);
     EXECUTE format('ALTER TABLE %I DETACH PARTITION %I', of_table, gone);
-    EXECUTE format('INSERT INTO %I SELECT * FROM %I WHERE id = ANY($1)', gone, of_month) USING kept;
+    EXECUTE format('INSERT INTO %I SELECT * FROM %I WHERE %I = ANY($1)', gone, of_month, key) USING kept;
     GET DIAGNOSTICS found = ROW_COUNT;
     IF found < cardinality(kept) THEN
         RAISE EXCEPTION '% has not all rows that stay', of_month USING ERRCODE = 'object_not_in_prerequisite_state';
@@ -125,6 +142,7 @@ _FIRST_MONTH = sa.text("""
     FROM (SELECT date_trunc('month', now() AT TIME ZONE 'UTC' + interval '1 day') + interval '1 month' AS first) AS found
 """)
 _SIGNATURES = (
+    "month_key_of(text)",
     "months_of(text)",
     "add_months(text, integer)",
     "remove_month(text, text, bigint, text[])",
@@ -134,12 +152,14 @@ _SIGNATURES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monthly:
-    """A table: the prefix of its ids, its key, the body of its foreign key by the name of that, and of its indexes by theirs."""
+    """A table: the prefix of the ids in the column `by`, its key, the body of its foreign key by the name of that, and of its
+    indexes by theirs."""
 
     table: str
     prefix: str
     key: str
-    indexes: Mapping[str, str]
+    indexes: Mapping[str, str] = field(default_factory=dict)
+    by: str = "id"
     reference: tuple[str, str] | None = None
     requests_may: str = EVERYTHING
 
@@ -153,23 +173,23 @@ class Monthly:
         return (f"pk_{self.table}", *self.indexes)
 
 
-def lock(*tables: Monthly) -> None:
+def lock(referred: str, *tables: Monthly) -> None:
     """Lock the tables, in the order in which transactions of running code use them: otherwise each may wait for the other."""
     if op.get_bind().dialect.name == "sqlite":
         return
-    op.execute("LOCK TABLE gateway_session IN SHARE ROW EXCLUSIVE MODE")
+    op.execute(f"LOCK TABLE {referred} IN ACCESS EXCLUSIVE MODE")
     for one in tables:
         op.execute(f"LOCK TABLE {one.table} IN ACCESS EXCLUSIVE MODE")
 
 
-def create_functions(*tables: Monthly) -> None:
-    """The functions by which the service adds and removes months."""
+def create_functions(*tables: str) -> None:
+    """The functions by which the service adds and removes months of these tables, and of no others any more."""
     if op.get_bind().dialect.name == "sqlite":
         return
     schema = op.get_bind().execute(sa.text("SELECT quote_ident(current_schema())")).scalar_one()
-    named = ", ".join(f"'{one.table}'" for one in tables)
-    for function in (_ID_MOMENT, _MONTHS_OF, _ADD, _REMOVE):
-        op.execute(function.format(schema=schema, tables=named))
+    named = ", ".join(f"'{table}'" for table in tables)
+    for function in (_ID_MOMENT, _MONTHS_OF, _KEY_OF, _ADD, _REMOVE):
+        op.execute(function.format(schema=schema, tables=named, lock=_LOCK))
     for signature in _SIGNATURES:
         op.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
         op.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {SYSTEM_ROLE}")
@@ -189,7 +209,7 @@ def divide(one: Monthly) -> None:
     op.execute(f"ALTER TABLE {one.table} RENAME TO {one.rest}")
     for name in one.names:
         op.execute(f"ALTER INDEX {name} RENAME TO {name.replace(one.table, one.rest)}")
-    op.execute(f"CREATE TABLE {one.table} (LIKE {one.rest} INCLUDING DEFAULTS) PARTITION BY RANGE (id)")
+    op.execute(f"CREATE TABLE {one.table} (LIKE {one.rest} INCLUDING DEFAULTS) PARTITION BY RANGE ({one.by})")
     op.execute(f"ALTER TABLE {one.table} ADD CONSTRAINT pk_{one.table} PRIMARY KEY ({one.key})")
     if one.reference is not None:
         name, body = one.reference
@@ -201,7 +221,9 @@ def divide(one: Monthly) -> None:
     before, low, high = (f"{one.prefix}_{moment}" for moment in (month.before, month.low, month.high))
     behind = f"{one.prefix}_{_BEHIND_MOMENTS}"
     # Without this promise each new month would have to look for its rows here.
-    op.execute(f"ALTER TABLE {one.rest} ADD CONSTRAINT ck_{one.rest} CHECK (id < '{before}' OR id >= '{behind}')")
+    op.execute(
+        f"ALTER TABLE {one.rest} ADD CONSTRAINT ck_{one.rest} CHECK ({one.by} < '{before}' OR {one.by} >= '{behind}')"
+    )
     op.execute(f"ALTER TABLE {one.table} ATTACH PARTITION {one.rest} DEFAULT")
     for part, of, to in (("gone", before, low), (month.name, low, high), ("later", high, behind)):
         op.execute(f"CREATE TABLE {one.table}_{part} PARTITION OF {one.table} FOR VALUES FROM ('{of}') TO ('{to}')")

@@ -9,9 +9,10 @@ from application.audit.ports import Month
 from domain.ids import OrganizationId
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.months import month_of, most_staying, oldest_month, remove_month
-from infrastructure.persistence.tables import audit_event, gateway_call
+from infrastructure.persistence.tables import audit_event, gateway_call, run_event, tool_call
 
-TABLES: Final = (audit_event, gateway_call)
+TABLES: Final = {audit_event.name: "id", gateway_call.name: "id", run_event.name: "run_id", tool_call.name: "run_id"}
+"""With the column whose ids decide on the month."""
 _CALLS: Final = gateway_call.name
 AHEAD: Final = 2
 """Months after the present one that have a partition: as long may no process be able to add one."""
@@ -34,7 +35,7 @@ class SqlMonthlyTables:
     async def add_months(self) -> None:
         for table in TABLES:
 
-            def unit(connection: Connection, of: str = table.name) -> None:
+            def unit(connection: Connection, of: str = table) -> None:
                 if connection.dialect.name != "sqlite":
                     connection.execute(_add, {"of": of, "ahead": AHEAD})
 
@@ -44,7 +45,7 @@ class SqlMonthlyTables:
         removed = 0
         for table in TABLES:
 
-            def unit(connection: Connection, of: str = table.name) -> bool:
+            def unit(connection: Connection, of: str = table) -> bool:
                 month = oldest_month(connection, of)
                 if month is None or _has_rows(connection, of, month):
                     return False
@@ -77,6 +78,7 @@ class SqlMonthlyTables:
 
 
 def _has_rows(connection: Connection, of: str, month: "Row[tuple[str, str, str]]") -> bool:
-    any_row = text(f"SELECT EXISTS (SELECT FROM {of} WHERE id >= :low AND id < :high)")  # noqa: S608  # names of ours alone
+    by = TABLES[of]
+    any_row = text(f"SELECT EXISTS (SELECT FROM {of} WHERE {by} >= :low AND {by} < :high)")  # noqa: S608  # names of ours alone
     found: bool = connection.execute(any_row, {"low": month.low, "high": month.high}).scalar_one()
     return found

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exists, func, or_, select, tuple_, update
 
 from application.retention.ports import IdleThreads, Removed, ThreadPlace
 from domain.ids import OrganizationId, ThreadId
@@ -34,19 +34,27 @@ _last_message = (
     .limit(1)
     .scalar_subquery()
 )
-_is_idle = and_(
-    thread.c.quarantined_at.is_(None),
-    func.coalesce(_last_message, thread.c.created_at) < _before,
-    ~exists().where(
-        run.c.thread_id == thread.c.id,
-        or_(is_unfinished, run.c.created_at >= _before, run.c.finished_at >= _before),
-    ),
-    ~exists().where(
-        gateway_session.c.thread_id == thread.c.id,
-        func.coalesce(gateway_session.c.revoked_at, gateway_session.c.expires_at) >= _before,
-    ),
-    ~exists().where(source.c.thread_id == thread.c.id, source.c.created_at >= _before),
-)
+
+
+def is_idle_since(before: ColumnElement[datetime]) -> ColumnElement[bool]:
+    """Whether a thread was created before then and has been idle since."""
+    return and_(
+        thread.c.created_at < before,
+        thread.c.quarantined_at.is_(None),
+        func.coalesce(_last_message, thread.c.created_at) < before,
+        ~exists().where(
+            run.c.thread_id == thread.c.id,
+            or_(is_unfinished, run.c.created_at >= before, run.c.finished_at >= before),
+        ),
+        ~exists().where(
+            gateway_session.c.thread_id == thread.c.id,
+            func.coalesce(gateway_session.c.revoked_at, gateway_session.c.expires_at) >= before,
+        ),
+        ~exists().where(source.c.thread_id == thread.c.id, source.c.created_at >= before),
+    )
+
+
+_is_idle = is_idle_since(_before)
 _old = (
     select(thread.c.id, thread.c.created_at, _is_idle.label("is_idle"))
     .where(thread.c.organization_id == bindparam("of_organization"), thread.c.created_at < _before)
@@ -57,9 +65,7 @@ _old_behind = _old.where(
     tuple_(thread.c.created_at, thread.c.id)
     > tuple_(bindparam("after_at", type_=Moment()), bindparam("after_id", type_=thread.c.id.type))
 )
-_this_is_idle = select(thread.c.id).where(
-    thread.c.id == bindparam("of_thread"), thread.c.created_at < _before, _is_idle
-)
+_this_is_idle = select(thread.c.id).where(thread.c.id == bindparam("of_thread"), _is_idle)
 _remove_sources = delete(source).where(source.c.thread_id == bindparam("of_thread"))
 _oldest_run = (
     select(run.c.id).where(run.c.thread_id == bindparam("of_thread")).order_by(run.c.created_at, run.c.id).limit(1)

@@ -27,7 +27,7 @@ from domain.threads.message import Message
 from infrastructure.persistence.columns.paging import among_newest, newest_first
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.prepared import Prepared
-from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.persistence.engine.staged import ByKeys, Staged, Stages
 from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import events_after
 from infrastructure.persistence.runs.filters import changed_at, conditions
@@ -173,7 +173,9 @@ class SqlRunStore:
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
-        return await self._database.read(lambda connection: events_after(connection, wanted), scope=organization_id)
+        return await self._database.read(
+            ByKeys(lambda connection: events_after(connection, wanted)), scope=organization_id
+        )
 
     async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
 

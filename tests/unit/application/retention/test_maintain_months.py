@@ -9,7 +9,7 @@ from pytest_mock import MockerFixture, MockType
 from application.audit.ports import AuditMonths, Month
 from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
 from application.retention.maintain_months import MaintainMonths
-from application.retention.ports import MonthlyTables
+from application.retention.ports import MonthlyTables, RunMonths
 from domain.identity.organization import Organization
 from tests.builders import ORG, OTHER_ORG, START, an_organization
 from tests.doubles.organizations import InMemoryOrganizationStore
@@ -36,6 +36,9 @@ class Ports:
         self.tables: MockType = mocker.create_autospec(MonthlyTables, instance=True)
         self.tables.oldest_of_gateway_calls.return_value = None
         self.tables.remove_gateway_calls.return_value = True
+        self.run_months: MockType = mocker.create_autospec(RunMonths, instance=True)
+        self.run_months.oldest.return_value = None
+        self.run_months.remove.return_value = True
         self.audit_months: MockType = mocker.create_autospec(AuditMonths, instance=True)
         self.audit_months.oldest.return_value = None
         self.remove_audit_month: MockType = mocker.create_autospec(RemoveAuditMonth, instance=True)
@@ -47,6 +50,7 @@ class Ports:
         await MaintainMonths(
             organizations=InMemoryOrganizationStore(state),
             tables=self.tables,
+            run_months=self.run_months,
             audit_months=self.audit_months,
             remove_audit_month=self.remove_audit_month,
             clock=FixedClock(NOW),
@@ -92,23 +96,44 @@ async def test_gateway_calls_go_likewise(ports: Ports) -> None:
     assert removed == [(months[0], (OTHER_ORG, ORG)), (months[1], (ORG,))]
 
 
+async def test_events_and_tool_calls_go_likewise_with_the_moment_from_which_on_each_organization_needs_its_threads(
+    ports: Ports,
+) -> None:
+    ports.run_months.oldest.side_effect = months = [ended(100), ended(40), ended(10)]
+
+    await ports.maintain()
+
+    removed = [call.args for call in ports.run_months.remove.await_args_list]
+    since_30, since_90 = NOW - timedelta(days=30), NOW - timedelta(days=90)
+    assert removed == [(months[0], {ORG: since_30, OTHER_ORG: since_90}), (months[1], {ORG: since_30})]
+
+
 async def test_organizations_that_keep_everything_let_no_month_go(ports: Ports) -> None:
     ports.organizations = (an_organization(ORG),)
     ports.audit_months.oldest.return_value = ports.tables.oldest_of_gateway_calls.return_value = ended(5_000)
+    ports.run_months.oldest.return_value = ended(5_000)
 
     await ports.maintain()
 
     ports.remove_audit_month.execute.assert_not_awaited()
     ports.tables.remove_gateway_calls.assert_not_awaited()
+    ports.run_months.remove.assert_not_awaited()
 
 
 async def test_no_month_is_removed_while_an_older_one_stays(ports: Ports) -> None:
     ports.audit_months.oldest.return_value = ports.tables.oldest_of_gateway_calls.return_value = ended(200)
+    ports.run_months.oldest.return_value = ended(200)
     ports.remove_audit_month.execute.return_value = ports.tables.remove_gateway_calls.return_value = False
+    ports.run_months.remove.return_value = False
 
     await ports.maintain()
 
-    assert len(ports.removed()) == ports.tables.remove_gateway_calls.await_count == 1
+    assert (
+        len(ports.removed())
+        == ports.tables.remove_gateway_calls.await_count
+        == ports.run_months.remove.await_count
+        == 1
+    )
 
 
 async def test_a_table_in_use_is_reported(ports: Ports) -> None:

@@ -20,6 +20,7 @@ from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway, Unit, stopped, unusable
 from infrastructure.persistence.engine.postgres.group import GroupedWrites
+from infrastructure.persistence.engine.postgres.plans import PLANS_BY_KEYS
 from infrastructure.persistence.engine.postgres.roles import (
     ORGANIZATION_SETTING,
     REQUEST_ROLE,
@@ -28,7 +29,7 @@ from infrastructure.persistence.engine.postgres.roles import (
 )
 from infrastructure.persistence.engine.postgres.url import driver_url, library_url
 from infrastructure.persistence.engine.retry_deadline import retry_s
-from infrastructure.persistence.engine.staged import Staged
+from infrastructure.persistence.engine.staged import ByKeys, Staged
 
 T = TypeVar("T")
 
@@ -72,6 +73,12 @@ def _reading(lock_wait_s: float = _LOCK_WAIT_S) -> _Opening:
     return _Opening("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "NULL", more)
 
 
+def _by_keys(opening: _Opening) -> _Opening:
+    settings = (sql.SQL(", set_config({}, {}, true)").format(*setting) for setting in PLANS_BY_KEYS.items())
+    return opening._replace(more=sql.Composed([opening.more, *settings]))
+
+
+_WRITING_BY_KEYS = _by_keys(_WRITING)
 _STATUS = text("SELECT pg_xact_status(CAST(CAST(:transaction AS text) AS xid8))")
 # Role and organization last as long as the transaction. All in one message to the server, so that they cost no waiting.
 _OPENING = sql.SQL(
@@ -85,6 +92,7 @@ class PostgresDatabase:
 
     def __init__(self, url: str, *, connections: int = 8, lock_wait_s: float = _LOCK_WAIT_S) -> None:
         self._reading = _reading(lock_wait_s)
+        self._reading_by_keys = _by_keys(self._reading)
         self._url = driver_url(url)
         self._library_url = library_url(url)
         self._connections = connections
@@ -146,7 +154,7 @@ class PostgresDatabase:
                 if isinstance(unit, Staged) and self._groups is not None:
                     self._groups.put(scope, job, unit)
                     return await job.wait()
-                return await self._submitted(_WRITING, scope, job)
+                return await self._submitted(_WRITING_BY_KEYS if isinstance(unit, ByKeys) else _WRITING, scope, job)
             except StorageAway as away:
                 if away.in_doubt is None:
                     await waiting.rest(away)
@@ -178,13 +186,14 @@ class PostgresDatabase:
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
         """Run a unit on a snapshot of what is committed. Waits for locks a bounded time."""
+        opening = self._reading_by_keys if isinstance(unit, ByKeys) else self._reading
         patience_s = retry_s()
         waiting = _Waiting(patience_s)
         while True:
             deadline = Deadline(None if patience_s else asyncio.get_running_loop().time() + _READ_WAIT_S)
             try:
                 with deadline:
-                    return await self._submitted(self._reading, scope, Job(unit))
+                    return await self._submitted(opening, scope, Job(unit))
             except TimeoutError:
                 if not deadline.expired():
                     raise
@@ -201,7 +210,7 @@ class PostgresDatabase:
             job.fail(stopped())
             job.resolve()
             return
-        self._threads.submit(functools.partial(_work, self._engine, _WRITING, scope, job))
+        self._threads.submit(functools.partial(_work, self._engine, _WRITING_BY_KEYS, scope, job))
 
     async def _submitted(self, begin: _Opening, scope: Scope, job: Job[T]) -> T:
         if self._engine is None or self._threads is None:

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Dialect
 
 from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway
 from infrastructure.persistence.engine.postgres.pipeline import Pipeline, Sent
+from infrastructure.persistence.engine.postgres.plans import PLANS_BY_KEYS
 from infrastructure.persistence.engine.postgres.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.engine.prepared import SendingConnection
 from infrastructure.persistence.engine.staged import Staged, Stages
@@ -22,6 +23,7 @@ logger = logging.getLogger(__name__)
 MAX_GROUP = 16
 """Units in a transaction. Each holds the event loop for some tenths of a millisecond in a stage."""
 SETTINGS = {
+    **PLANS_BY_KEYS,
     # How long a group waits for a row that another transaction has locked; then each unit is executed alone, and only the units that
     # need the row wait for it. Below `deadlock_timeout`, so that groups of two processes that wait for each other end soon.
     "lock_timeout": "200ms",

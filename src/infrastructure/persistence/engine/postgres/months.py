@@ -1,11 +1,14 @@
-"""Months of partitioned tables: which is the oldest, and its removal. Revision 0069 has the functions. See ADR 0089."""
+"""Months of partitioned tables: which is the oldest, and its removal. `migrations/months.py` has the functions. See ADR 0089."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Final
 
 from sqlalchemy import Connection, Row, text
 
 from application.audit.ports import Month
+
+_MOST_COPIED: Final = 10_000
 
 # By its bounds: a scan of the partitioned table reads no other partition.
 _oldest = text("""
@@ -31,11 +34,11 @@ def month_of(found: "Row[tuple[str, str, str]] | None") -> Month | None:
 
 def most_staying(count: int) -> int:
     """How many rows of a month may stay when it is removed: they are copied while its table is locked."""
-    return count // 10
+    return min(count // 10, _MOST_COPIED)
 
 
 def remove_month(connection: Connection, of: str, month: str, *, expected: int, kept: Sequence[str]) -> None:
-    """Remove it but for the rows with these ids. Fails if it has not the expected number of rows, or not these, any more."""
+    """Remove it but for the rows with these ids, of runs in tables that are divided by runs. Fails if it has not the expected number of rows, or not these, any more."""
     connection.execute(_remove, {"of": of, "month": month, "expected": expected, "kept": list(kept)})
 
 

@@ -31,8 +31,8 @@ _GATEWAY_CALL = Monthly(
 
 def upgrade() -> None:
     """The code of the revision before reads and writes the same tables."""
-    lock(_GATEWAY_CALL, _AUDIT_EVENT)
-    create_functions(_AUDIT_EVENT, _GATEWAY_CALL)
+    lock("gateway_session", _GATEWAY_CALL, _AUDIT_EVENT)
+    create_functions(_AUDIT_EVENT.table, _GATEWAY_CALL.table)
     divide(_AUDIT_EVENT)
     divide(_GATEWAY_CALL)
 
