@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from application.approvals.check_decisions import CheckDecisions
+from application.approvals.deciders import Deciders
 from application.approvals.fire_timers import FireTimers
+from application.identity.acting_people import ActingPeople
 from application.mcp.ports import McpReply
 from application.models.ports import ModelRequest
 from application.runs.decide_run_approval import DecideRunApproval
@@ -222,6 +224,9 @@ class StoredRunHarness(RunHarness):
                 servers=self.servers,
                 catalog=self.catalog,
                 check=self.check,
+                deciders=Deciders(
+                    people=ActingPeople(memberships=stores.organization_groups, identities=stores.identity)
+                ),
             ),
             agents=stores.agents,
             schemas=self.schemas,

@@ -12,6 +12,7 @@ from application.system.pages import PageRequest
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, approval_digest
 from domain.errors import ServiceError
 from domain.ids import ApprovalId
+from domain.policy.approvers import Approvers
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run, RunStatus
 from domain.runs.step import Step
@@ -62,6 +63,21 @@ def ended(approval: Approval, state: ApprovalState = ApprovalState.APPROVED, **m
 
 async def approvals_of(stores: Stores) -> list[Approval]:
     return list(await stores.approvals.of_run(ORG, RUN))
+
+
+@pytest.mark.requirement("C3", "P2")
+async def test_an_approval_and_its_call_keep_who_may_decide(run_stores: Stores) -> None:
+    approvers = (Approvers(people=("usr_ann",), groups=("Leads",)), Approvers(groups=("Finance",)))
+    call = awaiting_approval_call(a_tool_call(run_id=RUN), ttl_s=TTL_S, approvers=approvers)
+    _, approval = await a_waiting_run(run_stores, call, waiting_call(1))
+    stored_approval = await run_stores.approvals.get(ORG, approval.id)
+    assert stored_approval is not None
+    assert stored_approval.approvers == approvers
+    assert [each.approvers for each in await approvals_of(run_stores) if each.id != approval.id] == [None]
+    [stored_call, other] = sorted(await run_stores.runs.tool_calls(ORG, RUN), key=lambda each: each.id != call.id)
+    assert stored_call.approval is not None
+    assert other.approval is not None
+    assert (stored_call.approval.approvers, other.approval.approvers) == (approvers, ())
 
 
 @pytest.mark.requirement("C3")

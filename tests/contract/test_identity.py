@@ -10,7 +10,7 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import ApiKey, hash_token
 from domain.identity.role import Role
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, UserId
 from domain.rate_limit import RateLimit
 from tests.builders import KEY, ORG, OTHER_ORG, a_key, after, an_audit_event, an_organization, numbered
 from tests.contract.paging import all_of
@@ -111,3 +111,11 @@ async def test_keys_are_listed_newest_first_and_pages_do_not_shift(stores: Store
     second = await stores.identity.keys(ORG, PageRequest(limit=2, cursor=first.next_cursor))
     assert (*first.items, *second.items) == (key_number(3), key_number(2), key_number(1))
     assert second.next_cursor is None
+
+
+@pytest.mark.requirement("P2")
+async def test_a_key_keeps_the_person_who_created_it(stores: Stores) -> None:
+    key = replace(key_number(7), person_id=UserId("usr_ann"))
+    await stores.identity.add_key(key, created(7))
+    assert await stores.identity.key(ORG, key.id) == key
+    assert await stores.identity.key_by_hash(key.token_hash) == key

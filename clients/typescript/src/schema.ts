@@ -301,8 +301,14 @@ export interface components {
             agent_version: number;
             /** @description Who started the run: the id of an API key, or `schedule:` and the id of a schedule. */
             requested_by: string | null;
-            /** @description Whether the key that started the run may approve. */
+            /** @description Whether the person who started the run may approve. */
             allow_self_approval: boolean;
+            /** @description Who decides must be in each of these, with the role operator; none: each operator. */
+            approvers: components["schemas"]["ApproversView"][];
+            /** @description Whether the caller of this request may approve it now. */
+            approvable: boolean;
+            /** @description Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`. */
+            not_approvable: string | null;
             /** @description Why the call requires an approval. */
             cause: string;
             /**
@@ -317,7 +323,7 @@ export interface components {
             expires_at: string;
             /** @description Time of the decision; null while pending. */
             decided_at: string | null;
-            /** @description The API key that decided; null while pending. */
+            /** @description The user or API key that decided; null while pending. */
             decided_by: string | null;
             /** @description Reason of the decision; the model sees the reason of a denial. */
             reason: string | null;
@@ -332,6 +338,32 @@ export interface components {
         ApproveDefinitionBody: {
             /** @description Digest of the definition, as the list of tools has it. */
             digest: string;
+        };
+        /**
+         * ApproversBody
+         * @description Those who may decide: people, and members of groups. At least one.
+         */
+        ApproversBody: {
+            /**
+             * @description Ids of users or API keys.
+             * @default []
+             */
+            people?: string[];
+            /**
+             * @description Names of groups.
+             * @default []
+             */
+            groups?: string[];
+        };
+        /**
+         * ApproversView
+         * @description Those who may decide: people, and members of groups.
+         */
+        ApproversView: {
+            /** @description Ids of users or API keys. */
+            people?: string[];
+            /** @description Names of groups. */
+            groups?: string[];
         };
         /**
          * AuditAction
@@ -1254,8 +1286,10 @@ export interface components {
             timeout_s: number | null;
             /** @description Seconds that an approval waits for its decision. */
             approval_ttl_s: number;
-            /** @description Whether the key that started the run may approve. */
+            /** @description Whether the person who started the run may approve. */
             allow_self_approval: boolean;
+            /** @description Who decides approvals must be in each of these; none: each operator. */
+            approvers: components["schemas"]["ApproversView"][];
             /** @description Whether a call may be sent again after a crash. */
             repeatable: boolean;
             /** @description Origin of each field that a rule sets. */
@@ -4913,8 +4947,10 @@ export interface components {
             timeout_s?: number | null;
             /** @description Seconds that an approval waits for its decision. Default: one day. */
             approval_ttl_s?: number | null;
-            /** @description Whether the key that started the run may approve. */
+            /** @description Whether the person who started the run may approve; false: four eyes. */
             allow_self_approval?: boolean | null;
+            /** @description Who may decide approvals. Default: each operator. */
+            approvers?: components["schemas"]["ApproversBody"] | null;
             /**
              * @description In organizations' rules: agents may override the rule.
              * @default false
@@ -4952,8 +4988,10 @@ export interface components {
             timeout_s?: number;
             /** @description Seconds that an approval waits for its decision. Default: one day. */
             approval_ttl_s?: number;
-            /** @description Whether the key that started the run may approve. */
+            /** @description Whether the person who started the run may approve; false: four eyes. */
             allow_self_approval?: boolean;
+            /** @description Who may decide approvals. Default: each operator. */
+            approvers?: components["schemas"]["ApproversView"];
             /** @description In organizations' rules: agents may override the rule. */
             overridable?: boolean;
         };

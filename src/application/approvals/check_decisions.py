@@ -6,6 +6,7 @@ from datetime import datetime
 
 from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
+from application.approvals.deciders import Deciders
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import ApprovalStore
 from application.mcp.ports import McpServerStore
@@ -50,7 +51,9 @@ class CheckDecisions:
         servers: McpServerStore,
         catalog: ToolsetBuilder,
         check: CheckToolCall,
+        deciders: Deciders,
     ) -> None:
+        self._deciders = deciders
         self._servers = servers
         self._approvals = approvals
         self._agents = agents
@@ -61,7 +64,7 @@ class CheckDecisions:
         self, principal: Principal, run: Run, decisions: tuple[CallDecision, ...], *, at: datetime
     ) -> CheckedDecisions:
         """Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`, `approval_cancelled`,
-        `run_not_waiting`), FORBIDDEN `self_approval_forbidden`, INVALID (`tool_call_not_pending`, `arguments_invalid`,
+        `run_not_waiting`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`), INVALID (`tool_call_not_pending`, `arguments_invalid`,
         `arguments_denied`)."""
         if not decisions:
             return CheckedDecisions()
@@ -69,8 +72,9 @@ class CheckDecisions:
         by_call = {approval.tool_call_id: approval for approval in stored}
         by_call |= {approval.tool_call_id: approval for approval in stored if approval.state is ApprovalState.PENDING}
         chosen = [(decision, _approval_of(run, by_call, decision, index)) for index, decision in enumerate(decisions)]
+        deciders = await self._deciders.of(principal, [approval for _, approval in chosen])
         for index, (decision, approval) in enumerate(chosen):
-            refuse_decision(principal.key_id, approval, decision, at=at, path=_path(index))
+            refuse_decision(deciders[approval.id], approval, decision, at=at, path=_path(index))
         agent = await self._agents.get(run.organization_id, run.agent_id)
         stale = [approval for approval in stored if agent is not None and await self._is_stale(approval, agent)]
         if any(approval in stale for _, approval in chosen):

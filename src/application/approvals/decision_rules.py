@@ -11,7 +11,7 @@ from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
 from application.tools.toolset import Toolset
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.approvals.decision import CallDecision
-from domain.errors import Violation, invalid
+from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject
@@ -22,6 +22,15 @@ _SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
 def require_decider(principal: Principal) -> None:
     """Decisions require the role `operator`. Raises FORBIDDEN."""
     principal.require(Role.OPERATOR)
+
+
+def role_lacking(principal: Principal) -> ServiceError | None:
+    """The error of a principal who decides nothing."""
+    try:
+        require_decider(principal)
+    except ServiceError as error:
+        return error
+    return None
 
 
 def decided_outcome(

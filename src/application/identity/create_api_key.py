@@ -40,6 +40,7 @@ class CreateApiKey:
     - Admins create keys for their own organization.
     - Only a hash of the token is stored.
     - Creating a platform key requires a platform key; its role is admin.
+    - The key names the person who created it, who cannot approve with it what they started (`Decider`).
     - Audited as `key.created`.
 
     Raises: ServiceError role_insufficient, platform_key_required, api_key_invalid.
@@ -67,6 +68,7 @@ class CreateApiKey:
             created_at=now,
             expires_at=command.expires_at,
             rate_limit=command.rate_limit,
+            person_id=command.principal.acts_for,
         )
         audit = audit_entry(
             command.principal,

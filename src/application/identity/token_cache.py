@@ -22,7 +22,13 @@ class KnownKey:
 
 
 def known_key(key: ApiKey) -> KnownKey:
-    principal = Principal(organization_id=key.organization_id, key_id=key.id, role=key.role, platform=key.platform)
+    principal = Principal(
+        organization_id=key.organization_id,
+        key_id=key.id,
+        role=key.role,
+        platform=key.platform,
+        key_of=key.person_id,
+    )
     return KnownKey(principal=principal, expires_at=key.expires_at, rate_limit=key.rate_limit)
 
 

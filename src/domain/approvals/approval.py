@@ -9,6 +9,7 @@ from typing import cast
 from domain.ids import AgentId, ApiKeyId, ApprovalId, GatewaySessionId, McpServerId, OrganizationId, RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.mcp.server_pin import ServerPin
+from domain.policy.approvers import Approvers
 
 
 class ApprovalState(StrEnum):
@@ -47,6 +48,7 @@ class ApprovalRequest:
     allow_self_approval: bool
     outcome_unknown: bool = False
     server: ServerPin | None = None
+    approvers: tuple[Approvers, ...] = ()
 
     def as_json(self) -> JsonObject:
         """The stored form."""
@@ -59,6 +61,7 @@ class ApprovalRequest:
             "allow_self_approval": self.allow_self_approval,
             "outcome_unknown": self.outcome_unknown,
             "server": None if self.server is None else self.server.as_json(),
+            **({"approvers": [each.as_json() for each in self.approvers]} if self.approvers else {}),
         }
 
     @classmethod
@@ -73,6 +76,10 @@ class ApprovalRequest:
             allow_self_approval=cast(bool, data["allow_self_approval"]),
             outcome_unknown=cast(bool, data.get("outcome_unknown", False)),
             server=ServerPin.from_json(server) if isinstance(server, dict) else None,
+            approvers=tuple(
+                Approvers(people=tuple(each.get("people", ())), groups=tuple(each.get("groups", ())))
+                for each in cast("list[dict[str, list[str]]]", data.get("approvers", []))
+            ),
         )
 
 
@@ -92,7 +99,8 @@ class Approval:
 
     - `tool` is the model-facing name, `cause` the rule that requires the approval, `reason` the decider's text.
     - `server` is the MCP server of the tool when the approval was requested.
-    - `edited_arguments` replace `arguments`. `decided_by` is a key's id, or `system`.
+    - `edited_arguments` replace `arguments`. `decided_by` is the id of a key or a user, or `system`.
+    - Only those in each of `approvers` decide; None is each operator.
     """
 
     id: ApprovalId
@@ -117,10 +125,7 @@ class Approval:
     reason: str | None = None
     edited_arguments: JsonObject | None = None
     server: ServerPin | None = None
-
-    def is_requested_by(self, key_id: ApiKeyId) -> bool:
-        """Whether this key started the run or opened the gateway session."""
-        return self.requested_by is not None and self.requested_by == key_id
+    approvers: tuple[Approvers, ...] | None = None
 
     def is_bound_to(self, agent_version: int, server_version: int | None) -> bool:
         """Whether it is valid for these versions of the agent and the tool's MCP server (None: there is

@@ -4,11 +4,16 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
-from domain.approvals.refusals import approval_decided, approval_expired, refuse_unless_pending, self_approval_forbidden
+from domain.approvals.refusals import (
+    approval_decided,
+    approval_expired,
+    not_an_approver,
+    refuse_unless_pending,
+    self_approval_forbidden,
+)
 from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import Violation, invalid
+from domain.errors import ServiceError, Violation, invalid
 from domain.ids import (
-    ApiKeyId,
     ApprovalId,
     AuditEventId,
     GatewaySessionId,
@@ -19,6 +24,7 @@ from domain.ids import (
     derived_id,
 )
 from domain.json_value import JsonObject, canonical_digest
+from domain.policy.acting_person import ActingPerson
 from domain.policy.layers import Source
 
 _ACTIONS = {
@@ -40,11 +46,33 @@ class CallDecision:
     approval_id: ApprovalId | None = None
 
 
-def refuse_decision(by: ApiKeyId, approval: Approval, decision: CallDecision, *, at: datetime, path: str) -> None:
-    """Raise unless the key `by` may take the decision. `require_decider` has checked its role.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decider:
+    """Who decides, and who started the run or opened the gateway session."""
+
+    person: ActingPerson
+    starter: ActingPerson | None
+
+    def refusal(self, approval: Approval, *, approves: bool = True) -> ServiceError | None:
+        """Why the person may not decide; None if they may.
+
+        - Where policy names approvers, only they decide, whatever the role of others is.
+        - The person who started the run does not approve where policy requires four eyes, by no key of theirs either.
+          They may deny.
+        """
+        if not all(each.include(self.person) for each in approval.approvers or ()):
+            return not_an_approver(approval.id)
+        is_own = self.starter is not None and self.person.is_same_person(self.starter)
+        if approves and is_own and not approval.allow_self_approval:
+            return self_approval_forbidden(approval.id)
+        return None
+
+
+def refuse_decision(by: Decider, approval: Approval, decision: CallDecision, *, at: datetime, path: str) -> None:
+    """Raise unless `by` may take the decision. `require_decider` has checked the role.
 
     - The approval is pending, not expired, and the one that the decision names.
-    - The key that requested the call does not approve it where policy requires another key. It may deny it.
+    - `Decider.refusal` says who decides.
     - Only the arguments of an approved call are edited; `path` is their place in the request.
     """
     if decision.approval_id not in (None, approval.id):
@@ -52,8 +80,9 @@ def refuse_decision(by: ApiKeyId, approval: Approval, decision: CallDecision, *,
     refuse_unless_pending(approval)
     if at >= approval.expires_at:
         raise approval_expired(approval.id)
-    if decision.approve and not approval.allow_self_approval and approval.is_requested_by(by):
-        raise self_approval_forbidden(approval.id)
+    refusal = by.refusal(approval, approves=decision.approve)
+    if refusal is not None:
+        raise refusal
     if decision.arguments is not None and not decision.approve:
         belong = Violation(path=path, message="belong to an approved call")
         raise invalid("arguments_invalid", "The arguments of a denied call cannot be changed.", belong)

@@ -32,7 +32,16 @@ def self_approval_forbidden(approval_id: ApprovalId) -> ServiceError:
     return ServiceError(
         "self_approval_forbidden",
         ErrorKind.FORBIDDEN,
-        "The policy of this tool requires the approval of another key than the one that started the run.",
+        "The policy of this tool requires the approval of another person than the one who started the run.",
+        extra={"approval_id": approval_id},
+    )
+
+
+def not_an_approver(approval_id: ApprovalId) -> ServiceError:
+    return ServiceError(
+        "not_an_approver",
+        ErrorKind.FORBIDDEN,
+        "The policy of this tool names who decides its approvals, and you are not among them.",
         extra={"approval_id": approval_id},
     )
 

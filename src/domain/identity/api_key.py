@@ -22,6 +22,7 @@ class ApiKey:
     - From `expires_at` on the key is invalid, like a revoked one.
     - `rate_limit` bounds its requests, in addition to the service's limit for every key.
     - `last_used_at` lags by up to a minute.
+    - `person_id` is the user who created the key, directly or with another key of theirs.
     """
 
     id: ApiKeyId
@@ -35,6 +36,7 @@ class ApiKey:
     rate_limit: RateLimit | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+    person_id: UserId | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +45,7 @@ class Principal:
 
     - `key_id` is the id of the key or of the user. Runs, calls, approvals and audit entries name it.
     - `user_until` is when the token or the session of a user expires; None for keys.
+    - `key_of` is the user who created the key (`ApiKey.person_id`).
     """
 
     organization_id: OrganizationId
@@ -50,6 +53,12 @@ class Principal:
     role: Role
     platform: bool = False
     user_until: datetime | None = None
+    key_of: UserId | None = None
+
+    @property
+    def acts_for(self) -> UserId | None:
+        """The user, or who created the key; None for a key that no user created."""
+        return self.person_id or self.key_of
 
     @property
     def person_id(self) -> UserId | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypedDict, TypeVar
 
 from domain.policy.allowlist import Allowlist
+from domain.policy.approvers import both
 from domain.policy.layers import (
     ApprovalTerms,
     PolicyLayer,
@@ -89,6 +90,7 @@ def held_to(own: ToolPolicy, other: ToolPolicy) -> ToolPolicy:
         approval=ApprovalTerms(
             ttl_s=joint.of("approval_ttl_s", own.approval.ttl_s, other.approval.ttl_s, min),
             allow_self=joint.of("allow_self_approval", own.approval.allow_self, other.approval.allow_self, min),
+            approvers=joint.of("approvers", own.approval.approvers, other.approval.approvers, both),
         ),
         sources=joint.with_constraints(),
     )

@@ -10,6 +10,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 from domain.json_value import JsonObject
 from domain.policy.allowlist import Allowlist, allows
+from domain.policy.approvers import Approvers
+from domain.policy.approvers import both as approvers_of_both
 from domain.policy.rules import NO_POLICIES, OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 from domain.policy.selection import RuleSelection, Selected
 
@@ -49,11 +51,12 @@ class ArgumentsConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTerms:
-    """How long an approval may take (`ttl_s`), and whether the key that started the run may approve
-    (`allow_self`)."""
+    """How long an approval may take (`ttl_s`), whether the person who started the run may approve (`allow_self`), and
+    who may decide: those in each of `approvers`. Without any, each operator may."""
 
     ttl_s: float = DEFAULT_APPROVAL_TTL_S
     allow_self: bool = True
+    approvers: tuple[Approvers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +185,9 @@ def _resolved(matching: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: Pol
 
     ttl_s = effective("approval_ttl_s", lambda rule: rule.approval_ttl_s, min)
     allow_self = effective("allow_self_approval", lambda rule: rule.allow_self_approval, min)
+    approvers = effective(
+        "approvers", lambda rule: None if rule.approvers is None else (rule.approvers,), approvers_of_both
+    )
     schemas = _effective(
         matching, lambda rule: None if rule.arguments_schema is None else (rule.arguments_schema,), _both
     )
@@ -218,6 +224,7 @@ def _resolved(matching: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: Pol
         approval=ApprovalTerms(
             ttl_s=DEFAULT_APPROVAL_TTL_S if ttl_s is None else ttl_s,
             allow_self=True if allow_self is None else allow_self,
+            approvers=approvers or (),
         ),
         sources=sources,
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from domain.json_value import JsonObject, JsonValue
+from domain.policy.approvers import Approvers
 from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 
 _PLAIN = (
@@ -41,6 +42,8 @@ def rule_to_json(rule: ToolRule) -> JsonObject:
     if rule.denied_params is not None:
         stated["denied_params"] = list(rule.denied_params)
     stated |= {name: value for name in _PLAIN if (value := getattr(rule, name)) is not None}
+    if rule.approvers is not None:
+        stated["approvers"] = rule.approvers.as_json()
     if rule.overridable:
         stated["overridable"] = True
     return stated
@@ -65,8 +68,15 @@ def rule_from_json(stored: Mapping[str, JsonValue]) -> ToolRule:
         timeout_s=cast("float | None", stored.get("timeout_s")),
         approval_ttl_s=cast("float | None", stored.get("approval_ttl_s")),
         allow_self_approval=cast("bool | None", stored.get("allow_self_approval")),
+        approvers=_approvers(stored.get("approvers")),
         overridable=cast(bool, stored.get("overridable", False)),
     )
+
+
+def _approvers(stored: JsonValue) -> Approvers | None:
+    if not isinstance(stored, dict):
+        return None
+    return Approvers(people=_names(stored.get("people")) or (), groups=_names(stored.get("groups")) or ())
 
 
 def _names(stored: JsonValue) -> tuple[str, ...] | None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
+from domain.policy.approvers import Approvers
 
 MAX_RULES = 1_000
 MAX_PATTERN_LENGTH = 128
@@ -62,8 +63,9 @@ class ToolRule:
       own.
     - `max_calls` applies per tool and run, and to all steps of a workflow run.
     - `max_result_bytes` bounds the text of a result that the model gets.
-    - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the key that
-      started the run may approve. Both apply to approvals of `on_unknown_outcome` too.
+    - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the person who
+      started the run may approve; false is the four-eyes rule. `approvers` are who may decide.
+      All apply to approvals of `on_unknown_outcome` too.
     - `overridable` (organizations only) lets an agent's rule replace this rule's values instead of
       only tightening them.
     """
@@ -81,6 +83,7 @@ class ToolRule:
     timeout_s: float | None = None
     approval_ttl_s: float | None = None
     allow_self_approval: bool | None = None
+    approvers: Approvers | None = None
     overridable: bool = False
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from domain.approvals.approval import (
 )
 from domain.ids import ApprovalId, derived_id
 from domain.mcp.server_pin import ServerPin
+from domain.policy.layers import ApprovalTerms
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run import Run
 from domain.tools.result import ToolResult
@@ -23,8 +24,7 @@ def approval_request(
     *,
     agent_version: int,
     reason: str,
-    ttl_s: float,
-    allow_self_approval: bool,
+    terms: ApprovalTerms,
     outcome_unknown: bool = False,
     server: ServerPin | None = None,
 ) -> ApprovalRequest:
@@ -34,8 +34,9 @@ def approval_request(
         agent_version=agent_version,
         digest=approval_digest(call.name, call.params, agent_version, server),
         reason=reason,
-        ttl_s=ttl_s,
-        allow_self_approval=allow_self_approval,
+        ttl_s=terms.ttl_s,
+        allow_self_approval=terms.allow_self,
+        approvers=terms.approvers,
         outcome_unknown=outcome_unknown,
         server=server,
     )
@@ -58,6 +59,7 @@ def new_approvals(run: Run, calls: Iterable[ToolCall], *, at: datetime) -> tuple
             agent_version=asked.agent_version,
             requested_by=run.requested_by,
             allow_self_approval=asked.allow_self_approval,
+            approvers=asked.approvers or None,
             cause=asked.reason,
             created_at=at,
             expires_at=at + timedelta(seconds=asked.ttl_s),

@@ -5,9 +5,10 @@ from dependency_injector import containers, providers
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.fire_timers import FireTimers
 from application.approvals.ports import TimerStore
-from application.approvals.queries import GetApproval, ListApprovals
+from application.approvals.queries import GetApproval, ListApprovals, WhyNotApprovable
 from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
+from infrastructure.containers.identity import Identity
 from infrastructure.containers.platform import Platform
 from infrastructure.containers.runs import Runs
 from infrastructure.containers.storage import Storage
@@ -26,3 +27,4 @@ class Approvals(containers.DeclarativeContainer):
     decide_approval = singleton(DecideApproval, of_run=decide_run_approval, of_session=Gateway.decide_gateway_approval)
     list_approvals = singleton(ListApprovals)
     get_approval = singleton(GetApproval)
+    why_not_approvable = singleton(WhyNotApprovable, deciders=Identity.deciders)

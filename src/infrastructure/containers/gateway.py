@@ -104,6 +104,7 @@ class Gateway(containers.DeclarativeContainer):
         sessions=gateway_sessions,
         toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
+        deciders=Identity.deciders,
     )
     revoke_gateway_session = singleton(
         RevokeGatewaySession,

@@ -121,6 +121,7 @@ class Runs(containers.DeclarativeContainer):
             servers=Storage.fresh_servers,
             catalog=Tools.toolset_builder,
             check=Tools.check_tool_call,
+            deciders=Identity.deciders,
         ),
         box=Platform.secret_box,
     )

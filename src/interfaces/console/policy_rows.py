@@ -1,6 +1,7 @@
 """Tool policies as rows of a form, and back."""
 
 from collections.abc import Mapping
+from typing import cast
 
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import MAX_PATTERN_LENGTH
@@ -13,7 +14,9 @@ WHOLE = ("max_calls", "max_results", "max_result_bytes")
 NUMBERS = ("timeout_s", "approval_ttl_s")
 SWITCHES = ("idempotent", "allow_self_approval")
 CHOICES = ("decision", "on_block", "on_unknown_outcome")
-TEXTS = ("pattern", "denied_params", "allowed_names", "arguments_schema", *WHOLE, *NUMBERS)
+APPROVERS = {"approver_people": "people", "approver_groups": "groups"}
+"""Fields of the form, and of `approvers`."""
+TEXTS = ("pattern", "denied_params", "allowed_names", "arguments_schema", *APPROVERS, *WHOLE, *NUMBERS)
 _RULE = "tool_policies."
 _YES, _NO = "yes", "no"
 
@@ -33,6 +36,8 @@ def _rule_values(pattern: str, rule: ToolRuleView) -> dict[str, str]:
     for name in SWITCHES:
         said = rule.get(name)
         values[name] = "" if said is None else _YES if said else _NO
+    approvers = cast("Mapping[str, list[str]]", rule.get("approvers") or {})
+    values |= {name: ", ".join(approvers.get(kind, ())) for name, kind in APPROVERS.items()}
     schema = rule.get("arguments_schema")
     values["arguments_schema"] = "" if schema is None else pretty(schema)
     if rule.get("overridable"):
@@ -69,6 +74,9 @@ def _rule_body(form: FormValues, row: str) -> JsonObject:
     rule |= {name: form[field(name)] == _YES for name in SWITCHES if form[field(name)]}
     rule |= {name: count for name in WHOLE if (count := form.whole(field(name))) is not None}
     rule |= {name: number for name in NUMBERS if (number := form.number(field(name))) is not None}
+    approvers = {kind: words for name, kind in APPROVERS.items() if (words := form.words(field(name)))}
+    if approvers:
+        rule["approvers"] = {**approvers}
     if (schema := form.json_object(field("arguments_schema"))) is not None:
         rule["arguments_schema"] = schema
     if form.has(field("overridable")):
@@ -90,4 +98,4 @@ def rule_field(form: FormValues, path: str) -> str | None:
     return None if best is None else best[1]
 
 
-_SHOWN_AS = {"allowed_params": "allowed_names"}
+_SHOWN_AS = {"allowed_params": "allowed_names", "approvers": "approver_groups"}

@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.errors import ServiceError, Violation, invalid
+from domain.policy.approvers import MAX_APPROVERS, MAX_GROUP_NAME, Approvers
 from domain.policy.rules import (
     MAX_APPROVAL_TTL_S,
     MAX_COUNT,
@@ -19,12 +20,27 @@ from domain.policy.rules import (
     Verdict,
 )
 from interfaces.http.bodies import Body
-from interfaces.http.tool_policy_views import ToolRuleView
+from interfaces.http.tool_policy_views import ApproversView, ToolRuleView
 
 _Decision = Annotated[Verdict, Field(strict=False)]
 _OnBlock = Annotated[OnBlock, Field(strict=False)]
 _OnUnknownOutcome = Annotated[OnUnknownOutcome, Field(strict=False)]
 _Params = Annotated[tuple[Annotated[str, Field(max_length=200)], ...], Field(strict=False, max_length=MAX_PARAMS)]
+_Approvers = Annotated[
+    tuple[Annotated[str, Field(max_length=MAX_GROUP_NAME)], ...], Field(strict=False, max_length=MAX_APPROVERS)
+]
+
+
+class ApproversBody(Body):
+    """Those who may decide: people, and members of groups. At least one."""
+
+    shown_as: ClassVar[type] = ApproversView
+
+    people: _Approvers = ()
+    groups: _Approvers = ()
+
+    def to_domain(self) -> Approvers:
+        return Approvers(people=self.people, groups=self.groups)
 
 
 class ToolRuleBody(Body):
@@ -45,6 +61,7 @@ class ToolRuleBody(Body):
     timeout_s: float | None = Field(default=None, gt=0, le=MAX_TIMEOUT_S)
     approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S)
     allow_self_approval: bool | None = None
+    approvers: ApproversBody | None = None
     overridable: bool = False
 
     def to_domain(self) -> ToolRule:

@@ -6,6 +6,13 @@ from domain.policy.rule_json import policies_to_json
 from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, Verdict
 
 
+class ApproversView(TypedDict, total=False):
+    """Those who may decide: people, and members of groups."""
+
+    people: Annotated[list[str], "Ids of users or API keys."]
+    groups: Annotated[list[str], "Names of groups."]
+
+
 class ToolRuleView(TypedDict, total=False):
     """The fields that a rule sets."""
 
@@ -23,7 +30,8 @@ class ToolRuleView(TypedDict, total=False):
     ]
     timeout_s: Annotated[float, "Most seconds for one call."]
     approval_ttl_s: Annotated[float, "Seconds that an approval waits for its decision. Default: one day."]
-    allow_self_approval: Annotated[bool, "Whether the key that started the run may approve."]
+    allow_self_approval: Annotated[bool, "Whether the person who started the run may approve; false: four eyes."]
+    approvers: Annotated[ApproversView, "Who may decide approvals. Default: each operator."]
     overridable: Annotated[bool, "In organizations' rules: agents may override the rule."]
 
 

@@ -20,6 +20,7 @@ from domain.identity.api_key import ApiKey
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId
 from domain.mcp.elicitation import Elicitation, InputRound
+from domain.policy.approvers import Approvers
 from domain.runs.ledger import ToolCallState
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import RunStatus
@@ -109,6 +110,8 @@ class ObedientWorker:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self.act = Act.FINISH
+        self.approvers: tuple[Approvers, ...] = ()
+        """Of approvals that the next runs need."""
         self.submitted: list[RunId] = []
         self.workflow_runs: list[str] = []
         """Runs of workflows that were rung for; nobody takes them up."""
@@ -153,7 +156,11 @@ class ObedientWorker:
             await journal.commit(claimed.lease, asking_step(reply.run, asking))
             return
         if self.act in (Act.APPROVE, Act.BOTH):
-            waiting = [awaiting_approval_call(a_tool_call(run_id=run_id), agent_version=claimed.agent.version)]
+            waiting = [
+                awaiting_approval_call(
+                    a_tool_call(run_id=run_id), agent_version=claimed.agent.version, approvers=self.approvers
+                )
+            ]
             waiting += [a_displayable_call(1, run_id=run_id)] if self.act is Act.BOTH else []
             reply = reply_step(claimed.run, *waiting)
             await journal.commit(claimed.lease, reply)

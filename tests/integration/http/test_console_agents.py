@@ -97,6 +97,8 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
         "rule.n1.denied_params": "to, cc",
         "rule.n1.idempotent": "no",
         "rule.n1.timeout_s": "2.5",
+        "rule.n1.approver_groups": "Support leads, Finance",
+        "rule.n1.approver_people": "usr_ann",
         "rule.n1.arguments_schema": '{"maxProperties": 1}',
         "rule.n2.pattern": "",
         "rule.n2.decision": "",
@@ -116,6 +118,7 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
             "denied_params": ["to", "cc"],
             "idempotent": False,
             "timeout_s": 2.5,
+            "approvers": {"people": ["usr_ann"], "groups": ["Support leads", "Finance"]},
             "arguments_schema": {"maxProperties": 1},
         }
     }

@@ -7,14 +7,17 @@ import pytest
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.approvals.decision import (
     CallDecision,
+    Decider,
     approval_cause,
     decision_audit,
     refuse_decision,
 )
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import ApiKeyId, ApprovalId
+from domain.ids import ApiKeyId, ApprovalId, UserId
 from domain.json_value import JsonObject, canonical_digest
+from domain.policy.acting_person import ActingPerson
+from domain.policy.approvers import Approvers
 from domain.policy.layers import PolicyLayer, Source
 from domain.runs.approvals import denied_result
 from domain.tools.result import ToolOutcome
@@ -23,7 +26,7 @@ from tests.gateway_builders import a_gateway_approval
 from tests.refusals import refused
 from tests.run_builders import a_pinned_approval, a_run_approval
 
-OPERATOR = ApiKeyId("key_operator")
+OPERATOR, ANN = ApiKeyId("key_operator"), ApiKeyId("usr_ann")
 OF_RUN, OF_SESSION = a_run_approval(), a_gateway_approval()
 both = pytest.mark.parametrize("approval", [OF_RUN, OF_SESSION], ids=["run", "gateway session"])
 
@@ -31,7 +34,8 @@ both = pytest.mark.parametrize("approval", [OF_RUN, OF_SESSION], ids=["run", "ga
 def decide(
     approval: Approval,
     *,
-    by: ApiKeyId = OPERATOR,
+    by: ApiKeyId | ActingPerson = OPERATOR,
+    starter: ActingPerson | None = None,
     approve: bool = True,
     arguments: JsonObject | None = None,
     approval_id: ApprovalId | None = None,
@@ -40,7 +44,10 @@ def decide(
     decision = CallDecision(
         tool_call_id=approval.tool_call_id, approve=approve, arguments=arguments, approval_id=approval_id
     )
-    refuse_decision(by, approval, decision, at=after(at_s), path="arguments")
+    person = by if isinstance(by, ActingPerson) else ActingPerson(id=by)
+    if starter is None and approval.requested_by is not None:
+        starter = ActingPerson(id=approval.requested_by)
+    refuse_decision(Decider(person=person, starter=starter), approval, decision, at=after(at_s), path="arguments")
 
 
 def audit_of(outcome: ApprovalOutcome, approval: Approval) -> tuple[AuditEvent, ...]:
@@ -112,6 +119,46 @@ def test_the_requester_denies_but_does_not_approve_where_policy_requires_another
     decide(guarded, by=KEY, approve=False)
     decide(guarded, by=OPERATOR)
     decide(replace(guarded, allow_self_approval=True), by=KEY)
+
+
+@both
+@pytest.mark.requirement("C3", "P2")
+def test_a_person_does_not_approve_with_a_key_what_they_started_nor_what_their_key_started(approval: Approval) -> None:
+    guarded = replace(approval, allow_self_approval=False)
+    ann, anns_key = ActingPerson(id=ANN, person_id=UserId(ANN)), ActingPerson(id=KEY, person_id=UserId(ANN))
+    bobs_key = ActingPerson(id=OPERATOR, person_id=UserId("usr_bob"))
+    for by, starter in ((ann, anns_key), (anns_key, ann), (anns_key, anns_key)):
+        with refused("self_approval_forbidden"):
+            decide(guarded, by=by, starter=starter)
+        decide(guarded, by=by, starter=starter, approve=False)
+    decide(guarded, by=bobs_key, starter=ann)
+
+
+@both
+@pytest.mark.requirement("C3", "P2")
+@pytest.mark.parametrize("approve", [True, False])
+def test_only_approvers_decide_by_name_or_group(approval: Approval, approve: bool) -> None:
+    named = replace(approval, approvers=(Approvers(people=(ANN, "key_deploy"), groups=("Leads",)),))
+    decide(named, by=ANN, approve=approve)
+    decide(named, by=ApiKeyId("key_deploy"), approve=approve)
+    decide(named, by=ActingPerson(id=OPERATOR, groups=frozenset({"Leads", "Everybody"})), approve=approve)
+    for outsider in (
+        ActingPerson(id=OPERATOR),
+        ActingPerson(id=OPERATOR, groups=frozenset({"leads"})),
+        ActingPerson(id=KEY, person_id=UserId(ANN)),  # a key is not the person who created it
+    ):
+        with refused("not_an_approver"):
+            decide(named, by=outsider, approve=approve)
+
+
+@both
+@pytest.mark.requirement("C3", "P2")
+def test_who_decides_is_an_approver_of_each_layer(approval: Approval) -> None:
+    layered = replace(approval, approvers=(Approvers(groups=("Leads",)), Approvers(groups=("Finance",), people=(ANN,))))
+    decide(layered, by=ActingPerson(id=OPERATOR, groups=frozenset({"Leads", "Finance"})))
+    decide(layered, by=ActingPerson(id=ANN, groups=frozenset({"Leads"})))
+    with refused("not_an_approver"):
+        decide(layered, by=ActingPerson(id=OPERATOR, groups=frozenset({"Leads"})))
 
 
 @both

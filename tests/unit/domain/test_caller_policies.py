@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.json_value import JsonObject
+from domain.policy.approvers import Approvers
 from domain.policy.caller import CalledLayers, CallerRules, Restrictions, held_to
 from domain.policy.decision import DecisionReason, decide
 from domain.policy.layers import ApprovalTerms, PolicyLayer, PolicyLayers, Source, ToolPolicy
@@ -118,3 +119,15 @@ def test_one_constraint_of_both_policies_is_applied_once() -> None:
 def test_the_stricter_terms_of_an_approval_hold() -> None:
     strict = ToolPolicy(approval=ApprovalTerms(ttl_s=60, allow_self=False))
     assert held_to(ToolPolicy(), strict).approval == held_to(strict, ToolPolicy()).approval == strict.approval
+
+
+@pytest.mark.requirement("P2")
+def test_approvers_of_the_caller_apply_too() -> None:
+    leads, finance = Approvers(groups=("Leads",)), Approvers(groups=("Finance",))
+    own = ToolPolicy(approval=ApprovalTerms(approvers=(leads,)))
+    assert held_to(own, ToolPolicy(approval=ApprovalTerms(approvers=(finance, leads)))).approval.approvers == (
+        leads,
+        finance,
+    )
+    assert held_to(own, ToolPolicy()).approval.approvers == (leads,)
+    assert held_to(ToolPolicy(), own).approval.approvers == (leads,)

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from domain.errors import ServiceError
 from domain.json_value import JsonObject
+from domain.policy.approvers import Approvers
 from domain.policy.decision import Decision, DecisionReason, decide
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source
-from domain.policy.rule_json import policies_from_json, policies_to_json
+from domain.policy.rule_json import policies_from_json, policies_to_json, rule_from_json, rule_to_json
 from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 
 TOOL = "mcp__git__log"
@@ -325,3 +326,46 @@ def test_the_order_in_which_rules_were_written_changes_nothing(
 @given(written=layer_of(rules(overridable=st.booleans())))
 def test_policies_survive_being_stored(written: ToolPolicies) -> None:
     assert policies_from_json(policies_to_json(written)) == written
+
+
+@pytest.mark.requirement("P2")
+def test_approvers_of_all_layers_apply_together_and_an_overridable_rule_is_replaced() -> None:
+    leads, finance = Approvers(groups=("Leads",)), Approvers(people=("usr_ann",))
+    asks = Verdict.REQUIRE_APPROVAL
+    agent = ToolPolicies(rules=(("mail_*", ToolRule(approvers=finance)),))
+
+    def approvers(*, overridable: bool) -> tuple[Approvers, ...]:
+        rule = ToolRule(decision=asks, approvers=leads, overridable=overridable)
+        layers = PolicyLayers(organization=ToolPolicies(rules=(("*", rule),)), agent=agent)
+        assert layers.resolve("other").approval.approvers == (leads,)
+        return layers.resolve("mail_send").approval.approvers
+
+    assert approvers(overridable=False) == (leads, finance)
+    assert approvers(overridable=True) == (finance,)
+
+
+@pytest.mark.requirement("P2")
+def test_approvers_are_stored_and_read_as_they_were_stated() -> None:
+    rule = ToolRule(approvers=Approvers(people=("usr_ann", "key_deploy"), groups=("Leads",)))
+    assert rule_to_json(rule) == {"approvers": {"people": ["usr_ann", "key_deploy"], "groups": ["Leads"]}}
+    assert rule_from_json(rule_to_json(rule)) == rule
+    assert rule_to_json(ToolRule(approvers=Approvers(groups=("Leads",)))) == {"approvers": {"groups": ["Leads"]}}
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize(
+    ("people", "groups", "path"),
+    [
+        ((), (), "approvers"),
+        (("ann@example.com",), (), "approvers.people.0"),
+        (("usr_ann",), ("",), "approvers.groups.0"),
+        ((), ("Le\nads",), "approvers.groups.0"),
+        ((), tuple(f"group {number}" for number in range(101)), "approvers"),
+    ],
+)
+def test_approvers_name_ids_and_groups_and_not_too_many(
+    people: tuple[str, ...], groups: tuple[str, ...], path: str
+) -> None:
+    with pytest.raises(ServiceError) as raised:
+        Approvers(people=people, groups=groups)
+    assert (raised.value.code, [each.path for each in raised.value.violations]) == ("tool_policy_invalid", [path])

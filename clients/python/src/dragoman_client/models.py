@@ -55,58 +55,29 @@ server has changed, and the call is checked again. `cancelled`: the run ended be
 """
 
 
-class ApprovalView(TypedDict):
-    """An approval of a tool call."""
-
-    id: str
-    """Id of the approval."""
-    state: ApprovalState
-    """State of the approval."""
-    run_id: str | None
-    """The run that waits; null for a call through the gateway."""
-    gateway_session_id: str | None
-    """The gateway session of the call; null for a call of a run."""
-    tool_call_id: str
-    """Id of the tool call."""
-    tool: str
-    """Name of the tool as models see it."""
-    server_id: str | None
-    """Id of the tool's MCP server; null for a native tool."""
-    server: ApprovalServerView | None
-    """The tool's MCP server when the approval was requested; after a change of it the approval is stale."""
-    arguments: dict[str, Any]
-    """Arguments of the call as the model gave them."""
-    edited_arguments: dict[str, Any] | None
-    """Arguments that the decider set instead; null if unchanged."""
-    digest: str
-    """Digest of tool, arguments and agent version that the approval is bound to."""
-    agent_id: str
-    """Id of the agent."""
-    agent_version: int
-    """Version of the agent; the approval is valid for it only."""
-    requested_by: str | None
-    """Who started the run: the id of an API key, or `schedule:` and the id of a schedule."""
-    allow_self_approval: bool
-    """Whether the key that started the run may approve."""
-    cause: str
-    """Why the call requires an approval."""
-    created_at: str
-    """Time of the creation."""
-    expires_at: str
-    """Time at which an undecided approval expires; the call is then denied."""
-    decided_at: str | None
-    """Time of the decision; null while pending."""
-    decided_by: str | None
-    """The API key that decided; null while pending."""
-    reason: str | None
-    """Reason of the decision; the model sees the reason of a denial."""
-
-
 class ApproveDefinitionBody(TypedDict):
     """The `digest` of the reviewed definition."""
 
     digest: str
     """Digest of the definition, as the list of tools has it."""
+
+
+class ApproversBody(TypedDict):
+    """Those who may decide: people, and members of groups. At least one."""
+
+    people: NotRequired[list[str]]
+    """Ids of users or API keys."""
+    groups: NotRequired[list[str]]
+    """Names of groups."""
+
+
+class ApproversView(TypedDict):
+    """Those who may decide: people, and members of groups."""
+
+    people: NotRequired[list[str]]
+    """Ids of users or API keys."""
+    groups: NotRequired[list[str]]
+    """Names of groups."""
 
 
 AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
@@ -2690,13 +2661,57 @@ class AppendMessageBody(TypedDict):
     """Text, or parts of type text, image and file."""
 
 
-class ApprovalPage(TypedDict):
-    """A page of approvals; `next_cursor` is null on the last one."""
+class ApprovalView(TypedDict):
+    """An approval of a tool call."""
 
-    data: list[ApprovalView]
-    """The entries of the page, in the order of the list."""
-    next_cursor: str | None
-    """Cursor of the next page; null on the last one."""
+    id: str
+    """Id of the approval."""
+    state: ApprovalState
+    """State of the approval."""
+    run_id: str | None
+    """The run that waits; null for a call through the gateway."""
+    gateway_session_id: str | None
+    """The gateway session of the call; null for a call of a run."""
+    tool_call_id: str
+    """Id of the tool call."""
+    tool: str
+    """Name of the tool as models see it."""
+    server_id: str | None
+    """Id of the tool's MCP server; null for a native tool."""
+    server: ApprovalServerView | None
+    """The tool's MCP server when the approval was requested; after a change of it the approval is stale."""
+    arguments: dict[str, Any]
+    """Arguments of the call as the model gave them."""
+    edited_arguments: dict[str, Any] | None
+    """Arguments that the decider set instead; null if unchanged."""
+    digest: str
+    """Digest of tool, arguments and agent version that the approval is bound to."""
+    agent_id: str
+    """Id of the agent."""
+    agent_version: int
+    """Version of the agent; the approval is valid for it only."""
+    requested_by: str | None
+    """Who started the run: the id of an API key, or `schedule:` and the id of a schedule."""
+    allow_self_approval: bool
+    """Whether the person who started the run may approve."""
+    approvers: list[ApproversView]
+    """Who decides must be in each of these, with the role operator; none: each operator."""
+    approvable: bool
+    """Whether the caller of this request may approve it now."""
+    not_approvable: str | None
+    """Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`."""
+    cause: str
+    """Why the call requires an approval."""
+    created_at: str
+    """Time of the creation."""
+    expires_at: str
+    """Time at which an undecided approval expires; the call is then denied."""
+    decided_at: str | None
+    """Time of the decision; null while pending."""
+    decided_by: str | None
+    """The user or API key that decided; null while pending."""
+    reason: str | None
+    """Reason of the decision; the model sees the reason of a denial."""
 
 
 class AuditEventPage(TypedDict):
@@ -2962,7 +2977,9 @@ class EffectiveView(TypedDict):
     approval_ttl_s: float
     """Seconds that an approval waits for its decision."""
     allow_self_approval: bool
-    """Whether the key that started the run may approve."""
+    """Whether the person who started the run may approve."""
+    approvers: list[ApproversView]
+    """Who decides approvals must be in each of these; none: each operator."""
     repeatable: bool
     """Whether a call may be sent again after a crash."""
     sources: dict[str, list[RuleSourceView]]
@@ -4048,7 +4065,9 @@ class ToolRuleBody(TypedDict):
     approval_ttl_s: NotRequired[ApprovalTtlS | ApprovalTtlS1]
     """Seconds that an approval waits for its decision. Default: one day."""
     allow_self_approval: NotRequired[bool | None]
-    """Whether the key that started the run may approve."""
+    """Whether the person who started the run may approve; false: four eyes."""
+    approvers: NotRequired[ApproversBody | None]
+    """Who may decide approvals. Default: each operator."""
     overridable: NotRequired[bool]
     """In organizations' rules: agents may override the rule."""
 
@@ -4081,7 +4100,9 @@ class ToolRuleView(TypedDict):
     approval_ttl_s: NotRequired[float]
     """Seconds that an approval waits for its decision. Default: one day."""
     allow_self_approval: NotRequired[bool]
-    """Whether the key that started the run may approve."""
+    """Whether the person who started the run may approve; false: four eyes."""
+    approvers: NotRequired[ApproversView]
+    """Who may decide approvals. Default: each operator."""
     overridable: NotRequired[bool]
     """In organizations' rules: agents may override the rule."""
 
@@ -4506,6 +4527,15 @@ class ApiKeyPage(TypedDict):
     """A page of keys; `next_cursor` is null on the last one."""
 
     data: list[ApiKeyView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
+
+
+class ApprovalPage(TypedDict):
+    """A page of approvals; `next_cursor` is null on the last one."""
+
+    data: list[ApprovalView]
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from application.approvals.deciders import Deciders
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import session_approvals_topic
 from application.gateway.ports import GatewayApprovals, GatewaySessionStore
@@ -35,6 +36,7 @@ class DecideGatewayApproval:
         sessions: GatewaySessionStore,
         toolsets: GatewayToolsets,
         check: CheckToolCall,
+        deciders: Deciders,
         wakeups: Wakeups,
         clock: Clock,
     ) -> None:
@@ -42,15 +44,17 @@ class DecideGatewayApproval:
         self._sessions = sessions
         self._toolsets = toolsets
         self._check = check
+        self._deciders = deciders
         self._wakeups = wakeups
         self._clock = clock
 
     async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
         """Decide a pending approval of a session. Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`,
-        `approval_cancelled`), FORBIDDEN (`self_approval_forbidden`, `agent_disabled`), INVALID (`arguments_invalid`,
+        `approval_cancelled`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`, `agent_disabled`), INVALID (`arguments_invalid`,
         `arguments_denied`)."""
         now = self._clock.now()
-        refuse_decision(principal.key_id, approval, decision, at=now, path=_PATH)
+        deciders = await self._deciders.of(principal, [approval])
+        refuse_decision(deciders[approval.id], approval, decision, at=now, path=_PATH)
         session = await self._session_of(approval, now)
         tools = await self._tools_of(session, is_needed=decision.approve)
         if tools is not None and not approval.is_bound_to(tools.agent.version, _server_version(tools, approval)):

@@ -37,6 +37,7 @@ def new_approval(
         agent_version=agent_version,
         requested_by=session.created_by,
         allow_self_approval=terms.allow_self,
+        approvers=terms.approvers or None,
         cause=approval_cause(decision.source),
         created_at=at,
         expires_at=min(at + timedelta(seconds=terms.ttl_s), session.expires_at),

@@ -130,8 +130,7 @@ def _awaiting(
         call,
         agent_version=agent_version,
         reason=cause,
-        ttl_s=policy.approval.ttl_s,
-        allow_self_approval=policy.approval.allow_self,
+        terms=policy.approval,
         outcome_unknown=outcome_unknown,
         server=None if tool is None else tool.server_pin,
     )

@@ -15,6 +15,7 @@ from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, one_line, short_json
 from interfaces.http.approvals.views import ApprovalView
+from interfaces.http.tool_policy_views import ApproversView
 
 approval_app = typer.Typer(
     help="Approve or deny pending tool calls.",
@@ -31,6 +32,10 @@ ApprovalArgument = Annotated[
     ),
 ]
 _ARGUMENTS_LIMIT = 100
+_WHY_NOT = {
+    "not_an_approver": "You are not among the approvers.",
+    "self_approval_forbidden": "You started the run: another person approves it. You may deny it.",
+}
 _STATES = ("pending", "approved", "denied", "expired", "stale", "cancelled")
 
 
@@ -103,6 +108,7 @@ def _show(terminal: Terminal, approval: ApprovalView, names: Mapping[str, str]) 
             "gateway session": approval["gateway_session_id"] or "",
             "agent": f"{names.get(agent_id, agent_id)}, version {approval['agent_version']}",
             "requested by": by(approval["requested_by"]),
+            "approvers": "; ".join(map(_approvers, approval["approvers"])),
             "created": approval["created_at"],
             "expires": approval["expires_at"] if approval["decided_at"] is None else "",
             "decided": f"{approval['decided_at']} by {by(approval['decided_by'])}" if approval["decided_at"] else "",
@@ -114,7 +120,9 @@ def _show(terminal: Terminal, approval: ApprovalView, names: Mapping[str, str]) 
         "\n"
     ):
         terminal.line(f"  {line}")
-    if approval["state"] == "pending":
+    if approval["not_approvable"] not in (None, "role_insufficient"):
+        terminal.note(_WHY_NOT.get(approval["not_approvable"], "You may not approve it."))
+    elif approval["state"] == "pending":
         terminal.note(f"Decide with: dragoman approval decide {approval['id']} --approve (or --deny)")
 
 
@@ -161,6 +169,10 @@ def decide_approval(
             session.terminal.json(document)
 
     session.perform(decide)
+
+
+def _approvers(approvers: ApproversView) -> str:
+    return ", ".join((*approvers.get("groups", ()), *approvers.get("people", ())))
 
 
 def _sent(approval: ApprovalView) -> Mapping[str, object]:

@@ -10,7 +10,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals
+from application.approvals.queries import ListApprovals, WhyNotApprovable
 from application.runs.queries import GetRun
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
@@ -31,8 +31,16 @@ DECIDED = "approval-decided"
 class WaitingApprovals:
     """Pending approvals, each with what its run was asked."""
 
-    def __init__(self, *, list_approvals: ListApprovals, name_agents: NameAgents, get_run: GetRun) -> None:
+    def __init__(
+        self,
+        *,
+        list_approvals: ListApprovals,
+        why_not_approvable: WhyNotApprovable,
+        name_agents: NameAgents,
+        get_run: GetRun,
+    ) -> None:
         self._list_approvals = list_approvals
+        self._why_not = why_not_approvable
         self._name_agents = name_agents
         self._get_run = get_run
 
@@ -47,6 +55,7 @@ class WaitingApprovals:
         runs = await asyncio.gather(*(self._get_run.execute(principal, run_id) for run_id in run_ids))
         return {
             "approvals": page.items[::-1],
+            "why_not": await self._why_not.execute(principal, page.items),
             "runs_by_id": {run.id: run for run in runs},
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in page.items)),
             "may_decide": principal.role.includes(Role.OPERATOR),

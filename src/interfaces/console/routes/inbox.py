@@ -6,7 +6,7 @@ from litestar.params import FromPath, FromQuery
 
 from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
-from application.approvals.queries import GetApproval
+from application.approvals.queries import GetApproval, WhyNotApprovable
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from domain.approvals.approval import Approval
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
@@ -27,8 +27,11 @@ from interfaces.console.routes.sign_in import Form
 class InboxPages:
     """Data of the page."""
 
-    def __init__(self, *, inbox: Inbox, name_agents: NameAgents, explain_tool: ExplainTool) -> None:
+    def __init__(
+        self, *, inbox: Inbox, name_agents: NameAgents, explain_tool: ExplainTool, why_not_approvable: WhyNotApprovable
+    ) -> None:
         self._inbox = inbox
+        self._why_not = why_not_approvable
         self._name_agents = name_agents
         self._explain = explain_tool
 
@@ -46,9 +49,15 @@ class InboxPages:
         agents = (item.agent_id for item in items if item.agent_id is not None)
         return {
             "items": items,
+            "why_not": await self._refusals(principal, items),
             "agent_names": await self._name_agents.execute(principal, agents),
             "may_decide": principal.role.includes(Role.OPERATOR),
         }
+
+    async def _refusals(self, principal: Principal, items: tuple[InboxItem, ...]) -> dict[ApprovalId, ServiceError]:
+        """Why the caller may not approve approvals among the items."""
+        approvals = [item.subject for item in items if isinstance(item.subject, Approval)]
+        return await self._why_not.execute(principal, approvals)
 
     async def detail(self, principal: Principal, key: str) -> dict[str, object]:
         """The item with that key only; None if it does not wait any more."""
@@ -70,6 +79,7 @@ class InboxPages:
             return context
         subject = item.subject
         if isinstance(subject, Approval):
+            context |= {"refusal": (await self._refusals(principal, (item,))).get(subject.id)}
             schema = await self.schema_of(principal, subject)
             fields = () if schema is None else fields_of(filled(schema, subject.arguments))
             digest = "" if schema is None else canonical_digest(schema)

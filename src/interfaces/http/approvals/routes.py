@@ -9,7 +9,7 @@ from litestar.params import JSONBody, QueryParameter
 
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import GetApproval, ListApprovals
+from application.approvals.queries import GetApproval, ListApprovals, WhyNotApprovable
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.ids import ApprovalId, RunId
@@ -29,6 +29,7 @@ async def list_approvals(
     *,
     request: ApiRequest,
     list_approvals: NamedDependency[ListApprovals],
+    why_not_approvable: NamedDependency[WhyNotApprovable],
     in_state: Annotated[
         ApprovalState | None, QueryParameter(name="state", description="Only approvals in this state.")
     ] = None,
@@ -36,23 +37,27 @@ async def list_approvals(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ApprovalPage:
-    """Newest first. `state=pending` lists approvals that require a decision."""
-    return page_view(
-        await list_approvals.execute(
-            principal=request.principal,
-            wanted=ApprovalFilter(state=in_state, run_id=None if run_id is None else RunId(run_id)),
-            page=PageRequest(limit=limit, cursor=cursor),
-        ),
-        approval_view,
+    """Newest first. `state=pending` lists approvals that require a decision; `approvable` says which of them the caller may
+    approve."""
+    page = await list_approvals.execute(
+        principal=request.principal,
+        wanted=ApprovalFilter(state=in_state, run_id=None if run_id is None else RunId(run_id)),
+        page=PageRequest(limit=limit, cursor=cursor),
     )
+    why_not = await why_not_approvable.execute(request.principal, page.items)
+    return page_view(page, lambda approval: approval_view(approval, why_not))
 
 
 @get("/approvals/{approval_id:str}", summary="Read an approval", responses=documented(404))
 async def get_approval(
-    request: ApiRequest, approval_id: ApprovalPath, get_approval: NamedDependency[GetApproval]
+    request: ApiRequest,
+    approval_id: ApprovalPath,
+    get_approval: NamedDependency[GetApproval],
+    why_not_approvable: NamedDependency[WhyNotApprovable],
 ) -> ApprovalView:
     """The call with its arguments, and the decision, if there is one."""
-    return approval_view(await get_approval.execute(request.principal, ApprovalId(approval_id)))
+    approval = await get_approval.execute(request.principal, ApprovalId(approval_id))
+    return approval_view(approval, await why_not_approvable.execute(request.principal, [approval]))
 
 
 @post(
@@ -67,7 +72,7 @@ async def decide_approval(
     data: JSONBody[DecisionBody],
     decide_approval: NamedDependency[DecideApproval],
 ) -> ApprovalView:
-    """Requires the role operator. An approval is decided once, before it expires, and only for
+    """Requires the role operator, and the caller among the approvers where policy names them. An approval is decided once, before it expires, and only for
     the agent version that requested it. To decide several calls at once, resume the run with
     `approvals`."""
     command = DecideApprovalCommand(

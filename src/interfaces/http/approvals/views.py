@@ -1,10 +1,14 @@
 """Approvals as JSON."""
 
 from collections.abc import Mapping
-from typing import Annotated, TypedDict
+from types import MappingProxyType
+from typing import Annotated, TypedDict, cast
 
 from domain.approvals.approval import Approval, ApprovalState
+from domain.errors import ServiceError
+from domain.ids import ApprovalId
 from domain.threads.message_json import timestamp
+from interfaces.http.tool_policy_views import ApproversView
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
@@ -40,12 +44,20 @@ class ApprovalView(TypedDict):
     requested_by: Annotated[
         str | None, "Who started the run: the id of an API key, or `schedule:` and the id of a schedule."
     ]
-    allow_self_approval: Annotated[bool, "Whether the key that started the run may approve."]
+    allow_self_approval: Annotated[bool, "Whether the person who started the run may approve."]
+    approvers: Annotated[
+        list[ApproversView], "Who decides must be in each of these, with the role operator; none: each operator."
+    ]
+    approvable: Annotated[bool, "Whether the caller of this request may approve it now."]
+    not_approvable: Annotated[
+        str | None,
+        "Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`.",
+    ]
     cause: Annotated[str, "Why the call requires an approval."]
     created_at: CreatedAt
     expires_at: Annotated[Timestamp, "Time at which an undecided approval expires; the call is then denied."]
     decided_at: Annotated[Timestamp | None, "Time of the decision; null while pending."]
-    decided_by: Annotated[str | None, "The API key that decided; null while pending."]
+    decided_by: Annotated[str | None, "The user or API key that decided; null while pending."]
     reason: Annotated[str | None, "Reason of the decision; the model sees the reason of a denial."]
 
 
@@ -56,8 +68,11 @@ class ApprovalPage(TypedDict):
     next_cursor: NextCursor
 
 
-def approval_view(approval: Approval) -> ApprovalView:
-    server = approval.server
+def approval_view(
+    approval: Approval, why_not: Mapping[ApprovalId, ServiceError] = MappingProxyType({})
+) -> ApprovalView:
+    """`why_not` has the approvals that the caller may not approve."""
+    server, refusal = approval.server, why_not.get(approval.id)
     return {
         "id": approval.id,
         "state": approval.state,
@@ -74,6 +89,9 @@ def approval_view(approval: Approval) -> ApprovalView:
         "agent_version": approval.agent_version,
         "requested_by": approval.requested_by,
         "allow_self_approval": approval.allow_self_approval,
+        "approvers": [cast("ApproversView", each.as_json()) for each in approval.approvers or ()],
+        "approvable": approval.state is ApprovalState.PENDING and refusal is None,
+        "not_approvable": None if refusal is None else refusal.code,
         "cause": approval.cause,
         "created_at": timestamp(approval.created_at),
         "expires_at": timestamp(approval.expires_at),

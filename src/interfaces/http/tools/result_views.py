@@ -7,7 +7,7 @@ from application.tools.list_tools import ToolListing
 from domain.policy.layers import Source, ToolPolicy
 from domain.policy.rule_json import rule_to_json
 from domain.threads.message_json import timestamp
-from interfaces.http.tool_policy_views import ToolRuleView
+from interfaces.http.tool_policy_views import ApproversView, ToolRuleView
 from interfaces.http.tools.views import EffectiveView, ExplanationView, RuleSourceView, ToolView
 
 
@@ -62,6 +62,7 @@ def _effective_view(policy: ToolPolicy, *, repeatable: bool) -> EffectiveView:
         "timeout_s": policy.timeout_s,
         "approval_ttl_s": policy.approval.ttl_s,
         "allow_self_approval": policy.approval.allow_self,
+        "approvers": [cast("ApproversView", each.as_json()) for each in policy.approval.approvers],
         "repeatable": repeatable,
         "sources": {name: [_source_view(source) for source in sources] for name, sources in policy.sources.items()},
     }

@@ -8,7 +8,7 @@ from application.tools.tool_standing import ToolStanding
 from domain.policy.layers import PolicyLayer
 from domain.policy.rules import OnBlock, OnUnknownOutcome, Verdict
 from domain.tools.capabilities import ToolType
-from interfaces.http.tool_policy_views import ToolRuleView
+from interfaces.http.tool_policy_views import ApproversView, ToolRuleView
 from interfaces.http.view_fields import Items, NextCursor, Timestamp
 
 
@@ -68,7 +68,8 @@ class EffectiveView(TypedDict):
     ]
     timeout_s: Annotated[float | None, "Most seconds for one call; null: the agent's limit."]
     approval_ttl_s: Annotated[float, "Seconds that an approval waits for its decision."]
-    allow_self_approval: Annotated[bool, "Whether the key that started the run may approve."]
+    allow_self_approval: Annotated[bool, "Whether the person who started the run may approve."]
+    approvers: Annotated[list[ApproversView], "Who decides approvals must be in each of these; none: each operator."]
     repeatable: Annotated[bool, "Whether a call may be sent again after a crash."]
     sources: Annotated[dict[str, list[RuleSourceView]], "Origin of each field that a rule sets."]
 

@@ -15,13 +15,19 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.decision import CallDecision
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
+from domain.ids import ApiKeyId, GroupId, UserId
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
+from domain.policy.approvers import Approvers
 from domain.policy.rules import ToolRule, Verdict
 from domain.runs.run import Run
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import KEY, a_run, a_server, a_tool_call, after, an_agent
+from tests.approval_builders import deciders
+from tests.builders import KEY, ORG, START, a_key, a_run, a_server, a_tool_call, after, an_agent
+from tests.doubles.state import InMemoryState
+from tests.people_builders import USER
 from tests.refusals import refused, storage_away
 from tests.run_builders import (
     ASKS,
@@ -56,6 +62,7 @@ class Ports:
         self.catalog: MockType = mocker.create_autospec(ToolsetBuilder, instance=True)
         self.catalog.toolset.return_value = a_toolset(rules=ASKS)
         self.run: Run = RUN
+        self.state = InMemoryState()
 
     async def check(
         self, *decisions: CallDecision, by: Principal | None = None, at_s: float = 60.0
@@ -66,6 +73,7 @@ class Ports:
             servers=self.servers,
             catalog=self.catalog,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
+            deciders=deciders(self.state),
         )
         return await checking.execute(by or a_principal(Role.OPERATOR), self.run, decisions, at=after(at_s))
 
@@ -334,3 +342,46 @@ async def test_an_approval_for_another_version_of_the_server_is_stale(ports: Por
     assert checked.stale == pinned.id
     assert [(outcome.approval_id, outcome.state) for outcome in checked.outcomes] == [(pinned.id, ApprovalState.STALE)]
     assert (await ports.check(approve(OTHER))).stale is None  # of an earlier release, and bound to no server
+
+
+# --- who decides ---
+
+
+async def a_group(ports: Ports, *members: UserId) -> None:
+    group = OrganizationGroup(
+        id=GroupId("grp_1"), organization_id=ORG, name="Leads", members=members, created_at=START, changed_at=START
+    )
+    ports.state.organization_groups[group.id] = group
+
+
+@pytest.mark.requirement("C3", "P2")
+async def test_a_member_of_the_group_decides_until_they_are_removed_from_it(ports: Ports) -> None:
+    ann = replace(a_principal(Role.OPERATOR), key_id=ApiKeyId(USER))
+    approvers = (Approvers(groups=("Leads",)),)
+    ports.approvals.of_run.return_value = (replace(APPROVAL, approvers=approvers), OTHER)
+    await a_group(ports, USER)
+    assert len((await ports.check(approve(), by=ann)).outcomes) == 1
+
+    await a_group(ports)
+    with refused("not_an_approver"):
+        await ports.check(approve(), by=ann)
+    with refused("not_an_approver"):
+        await ports.check(approve(), by=a_principal(Role.ADMIN))
+
+
+@pytest.mark.requirement("C3", "P2")
+async def test_of_many_decisions_none_is_taken_if_the_caller_may_not_take_one(ports: Ports) -> None:
+    ports.approvals.of_run.return_value = (APPROVAL, replace(OTHER, approvers=(Approvers(people=("usr_bob",)),)))
+    with refused("not_an_approver"):
+        await ports.check(approve(), deny(OTHER))
+
+
+@pytest.mark.requirement("C3", "P2")
+async def test_the_creator_of_the_key_that_started_the_run_does_not_approve_with_four_eyes(ports: Ports) -> None:
+    ann = replace(a_principal(Role.OPERATOR), key_id=ApiKeyId(USER))
+    ports.state.keys[KEY] = replace(a_key(KEY), person_id=USER)
+    ports.approvals.of_run.return_value = (replace(APPROVAL, requested_by=KEY, allow_self_approval=False), OTHER)
+    with refused("self_approval_forbidden"):
+        await ports.check(approve(), by=ann)
+    assert len((await ports.check(deny(), by=ann)).outcomes) == 1
+    assert len((await ports.check(approve())).outcomes) == 1

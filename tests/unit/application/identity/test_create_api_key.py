@@ -17,6 +17,7 @@ from tests.builders import ORG, START, after
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import USER, a_user
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
@@ -118,3 +119,13 @@ async def test_no_token_is_given_for_a_key_that_cannot_be_stored(mocker: MockerF
 
     with refused("storage_unavailable"):
         await create(identities)
+
+
+@pytest.mark.requirement("P2")
+async def test_a_key_names_the_person_who_created_it_directly_or_with_another_key(state: InMemoryState) -> None:
+    identities = InMemoryIdentityStore(state)
+    ann = a_user(role=Role.ADMIN).principal(START)
+    with_key = replace(a_principal(), key_of=USER)
+    for principal in (ann, with_key):
+        assert (await create(identities, principal=principal)).key.person_id == USER
+    assert (await create(identities)).key.person_id is None

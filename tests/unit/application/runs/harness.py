@@ -52,6 +52,7 @@ from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.runtime.logs import log_context
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
+from tests.approval_builders import deciders
 from tests.builders import (
     KEY,
     ORG,
@@ -240,6 +241,7 @@ class RunHarness(RunRecords):
                 servers=self.servers,
                 catalog=self.catalog,
                 check=self.check,
+                deciders=deciders(self.state),
             ),
             agents=self.agents,
             schemas=self.schemas,

@@ -22,6 +22,7 @@ from domain.identity.api_key import Principal
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolRule, Verdict
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
+from tests.approval_builders import deciders
 from tests.builders import KEY, START, an_agent
 from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
@@ -65,6 +66,7 @@ class Ports:
             sessions=InMemoryGatewaySessionStore(self.state),
             toolsets=self.toolsets,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
+            deciders=deciders(self.state),
             wakeups=self.wakeups,
             clock=self.clock,
         )

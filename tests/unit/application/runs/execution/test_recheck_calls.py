@@ -13,6 +13,7 @@ from application.tracing.ports import Tracer
 from domain.approvals.approval import approval_digest
 from domain.audit.event import AuditAction
 from domain.json_value import JsonObject
+from domain.policy.layers import ApprovalTerms
 from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolRule, Verdict
 from domain.runs.approvals import approval_request
 from domain.runs.events import RunEventType
@@ -38,8 +39,7 @@ def approved(version: int = 1, *, outcome_unknown: bool = False) -> ToolCall:
         call,
         agent_version=version,
         reason="because",
-        ttl_s=60,
-        allow_self_approval=True,
+        terms=ApprovalTerms(ttl_s=60),
         outcome_unknown=outcome_unknown,
     )
     return replace(call, approval=asked)
