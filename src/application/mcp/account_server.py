@@ -23,6 +23,11 @@ async def account_server(servers: McpServerStore, principal: Principal, id_or_sl
     return server.acting_for(person_id)
 
 
+def account_topic(server: McpServer) -> str:
+    """Signalled when the person that the server acts for has connected their account."""
+    return f"account:{server.organization_id}:{server.id}:{server.person_id}"
+
+
 def account_link(address: PublicAddress, server: McpServer) -> str:
     """The page where a person connects their account. Each person who opens it connects their own, so others may see it.
     Without a host while the service has no address."""

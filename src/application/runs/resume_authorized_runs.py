@@ -2,10 +2,12 @@
 
 import logging
 
+from application.mcp.account_server import account_topic
 from application.runs.ports import RunFilter, RunQueue, RunReader, RunStore
 from application.runs.sealed_input import sealed, unsealed
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
+from application.system.wakeups import Wakeups
 from application.tools.ports import Box
 from domain.errors import ServiceError, is_storage_away
 from domain.ids import McpServerId
@@ -24,17 +26,22 @@ class ResumeAuthorizedRuns:
     """The port `AccountWaiters`. Rules:
     - Only runs of the person that the server acts for, and only their calls of this server that ask for the account.
     - Each run continues on any worker, as if the person had answered.
+    - Calls of the gateway that wait for the account are woken.
     - A run that changed meanwhile, or whose answers cannot be read, is left as it is. The others continue.
     """
 
-    def __init__(self, *, runs: RunStore, reader: RunReader, queue: RunQueue, box: Box, clock: Clock) -> None:
+    def __init__(
+        self, *, runs: RunStore, reader: RunReader, queue: RunQueue, box: Box, wakeups: Wakeups, clock: Clock
+    ) -> None:
         self._runs = runs
         self._reader = reader
         self._queue = queue
         self._box = box
+        self._wakeups = wakeups
         self._clock = clock
 
     async def connected(self, server: McpServer) -> None:
+        self._wakeups.wake(account_topic(server))
         wanted = RunFilter(status=RunStatus.REQUIRES_ACTION, started_by=server.person_id)
         cursor = None
         while server.person_id is not None:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from application.mcp.account_server import account_link
+from application.mcp.account_server import account_link, account_topic
 from application.mcp.oauth_client import PublicAddress
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.tools import failure_text
@@ -25,6 +25,7 @@ class AskForAccount:
     """Rules:
     - The person who acts is asked to visit the page where they connect their account. The call waits, and is sent once
       they have.
+    - A client of the gateway is asked during the call, if it takes such questions.
     - A call for which no person acts (it was started by a key) fails, and says that a person must start it.
     - A person may decline; the call fails then.
     - Answers to this question are never sent to the server.
@@ -33,12 +34,13 @@ class AskForAccount:
     def __init__(self, *, address: PublicAddress) -> None:
         self._address = address
 
-    def unless_unconcerned(
+    async def connected(
         self, failure: McpFailure, server: McpServer, context: ToolCallContext, given: InputRound | None
-    ) -> None:
-        """Returns if the failure is not about an account. Raises InputAwaited with the question, CallWithoutAccount."""
+    ) -> bool:
+        """Whether the account was connected meanwhile; False if the failure is not about an account. Raises InputAwaited
+        with the question, CallWithoutAccount."""
         if failure.kind is not McpFailureKind.NEEDS_AUTH or server.config.credentials is not Credentials.PERSON:
-            return
+            return False
         slug = server.config.slug
         if context.scope.person_id is None:
             raise CallWithoutAccount(failure_text.person_required(slug)) from failure
@@ -50,6 +52,9 @@ class AskForAccount:
             message=f"The MCP server {slug} is used with your own account. Connect it on this page, to continue.",
             url=account_link(self._address, server),
         )
+        acting = server.acting_for(context.scope.person_id)
+        if context.connect is not None and await context.connect(question, account_topic(acting)):
+            return True
         answers = {} if given is None else given.answers
         state = None if given is None else given.request_state
         awaited = InputRound(number=number, questions=(question,), answers=answers, request_state=state)

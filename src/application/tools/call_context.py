@@ -1,6 +1,6 @@
 """Context of one tool call, passed unchanged from the run or gateway session to the executor."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from application.mcp.caller_relay import CallerRelay
@@ -9,7 +9,7 @@ from application.mcp.ports import ConnectionScope, McpReply, ProgressCallback
 from application.tools.agent_calls import AgentCaller
 from domain.identity.api_key import person_of
 from domain.ids import ToolCallId
-from domain.mcp.elicitation import InputRound
+from domain.mcp.elicitation import Elicitation, InputRound
 from domain.runs.run import Run
 
 IDEMPOTENCY_META = "dragoman/idempotency-key"
@@ -31,6 +31,8 @@ class ToolCallContext:
     - `logs`: receives what an MCP server logs during the call.
     - `relay`: answers what an MCP server asks during the call.
     - `caller`: for calls of agents; without it they are refused.
+    - `connect`: asks the caller to visit a page where they connect an account, and waits for the topic that says so. False
+      if the caller cannot be asked, or does not.
     - `keeps_state`: the caller stores where the call of a remote agent continues, on an `InputAwaited` without a question.
     - `moves`: whether an interrupted call is continued elsewhere.
     """
@@ -48,6 +50,7 @@ class ToolCallContext:
     logs: LogTap | None = None
     relay: CallerRelay | None = None
     caller: AgentCaller | None = None
+    connect: Callable[[Elicitation, str], Awaitable[bool]] | None = None
     keeps_state: bool = False
     moves: Callable[[], bool] | None = None
 

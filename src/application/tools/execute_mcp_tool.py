@@ -143,9 +143,8 @@ class ExecuteMcpTool:
             try:
                 reply = await self._connections.call_tool(server, context.scope, call, context.on_progress)
             except McpFailure as failure:
-                self._accounts.unless_unconcerned(failure, server, context, given)
-                given, known = _without_state(failure, context.relay, given), given
-                left_s -= now() - began
+                left_s -= now() - began  # the wait for an account does not count
+                given, known = await self._again(failure, server, context, given), given
                 continue
             left_s -= now() - began  # the wait for answers does not count towards the timeout
             asked = reply.input_required
@@ -162,6 +161,14 @@ class ExecuteMcpTool:
             if left_s <= 0:
                 raise McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
             given, known = again, None
+
+    async def _again(
+        self, failure: McpFailure, server: McpServer, context: ToolCallContext, given: InputRound | None
+    ) -> InputRound | None:
+        """What a failed call is sent again with. Raises: the failure, InputAwaited, CapabilitiesMissing, CallWithoutAccount."""
+        if await self._accounts.connected(failure, server, context, given):
+            return given
+        return _without_state(failure, context.relay, given)
 
     def _result(self, context: ToolCallContext, binding: McpBinding, server: McpServer, reply: McpReply) -> ToolResult:
         content = reply_content(reply)

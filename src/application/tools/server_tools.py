@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from application.mcp.ports import McpConnections, ServerState
 from application.tools.toolset import ServerOverview
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerKind
+from domain.mcp.server import ConnectionLoss, Credentials, Isolation, McpServer, McpServerKind
 from domain.mcp.server_pin import ServerPin
 from domain.tools.capabilities import ToolType
 from domain.tools.names import model_facing_name
@@ -74,6 +74,7 @@ def bound_tool(
             inline=server if is_inline else None,
             pin=pin,
             asks=server.config.asks,
+            own_accounts=server.config.credentials is Credentials.PERSON,
             continues=server.config.kind is McpServerKind.A2A,
         ),
         repeatable=server.config.trusted and (definition.read_only_hint or definition.idempotent_hint),

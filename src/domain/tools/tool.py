@@ -21,6 +21,7 @@ class McpBinding:
     - `definition`: the definition at the start of the run; a changed tool is not called.
     - `pin`: the server's state when the toolset was built; None for a server that is not registered.
     - `asks`: requests that the server may send to clients of the gateway.
+    - `own_accounts`: the server is used with the account of the person who acts.
     - `continues`: a call with a stored state only reads on, so that it may be sent again.
     - `inline`: the server itself if it belongs to a workflow run and is not registered.
     """
@@ -33,6 +34,7 @@ class McpBinding:
     definition: McpToolDefinition | None = None
     asks: frozenset[ClientRequestKind] = frozenset()
     continues: bool = False
+    own_accounts: bool = False
     inline: McpServer | None = field(default=None, repr=False)
     pin: ServerPin | None = None
 

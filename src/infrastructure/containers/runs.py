@@ -130,7 +130,12 @@ class Runs(containers.DeclarativeContainer):
         authorizer=McpServers.oauth,
         connections=McpServers.announced_connections,
         catalog_updater=McpServers.catalog_updater,
-        waiters=singleton(ResumeAuthorizedRuns, reader=Storage.runs, queue=Storage.run_queue, box=Platform.secret_box),
+        waiters=singleton(
+            ResumeAuthorizedRuns,
+            reader=Storage.runs,
+            queue=Storage.run_queue,
+            box=Platform.secret_box,
+        ),
     )
     unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
     cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)

@@ -44,6 +44,7 @@ from tests.doubles.mcp_connections import (
 from tests.doubles.state import InMemoryState
 from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables
+from tests.mcp_builders import a_person_server
 
 ECHO = "mcp__files__echo"
 ANSWER_LIMITS = AnswerLimits()
@@ -152,6 +153,8 @@ async def a_scene(
     limits: AnswerLimits = ANSWER_LIMITS,
     allowed: bool = True,
     policies: ToolPolicies = NO_POLICIES,
+    opener: Principal = ADMIN,
+    own_accounts: bool = False,
 ) -> AsyncIterator[Scene]:
     tables = InMemoryTables()
     tool = InMemoryTool(answer=handler)
@@ -168,12 +171,14 @@ async def a_scene(
                 roots=PassingPolicy.PASS,
             )
             server = replace(server, config=config)
+        if own_accounts:
+            server = replace(server, config=replace(a_person_server().config, slug="files"))
         await stores.servers.add(server, an_audit_event(201))
         token = CanaryToken(id="own", secret=TOKEN)
         agent = an_agent(mcp_servers=("files",), canary_tokens=(token,))
         agent = replace(agent, config=replace(agent.config, tool_policies=policies))
         await stores.agents.add(agent, an_audit_event(202))
-        wanted = OpenGatewaySessionCommand(principal=ADMIN, agent="researcher", ttl_s=86_400)
+        wanted = OpenGatewaySessionCommand(principal=opener, agent="researcher", ttl_s=86_400)
         session = (await container.open_gateway_session().execute(wanted)).session
         yield Scene(container=container, stores=stores, connections=connections, session=session, state=tables.state)
 

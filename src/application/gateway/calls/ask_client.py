@@ -22,6 +22,7 @@ from domain.gateway.session import GatewaySession
 from domain.ids import GatewayNoteId, GatewaySessionId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind, unanswered
+from domain.mcp.elicitation import Elicitation, ElicitationAction
 from domain.tools.tool import Tool
 
 _REREAD_S = 5.0
@@ -50,6 +51,12 @@ class AskableClient:
     take_back: Callable[[tuple[GatewayNoteId, ...]], Awaitable[None]] | None = None
     left: asyncio.Event = field(default_factory=asyncio.Event)
     id: str = ""
+
+    @property
+    def takes_urls(self) -> bool:
+        """Whether it can be asked to have a page visited."""
+        able = self.capabilities.get(ClientRequestKind.ELICITATION.capability)
+        return isinstance(able, dict) and "url" in able
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +99,10 @@ class AskClient:
         call_s: float,
     ) -> "Conversation | None":
         """The conversation for one call, which takes at most `call_s` apart from waiting for the
-        client. None if the server may not ask for anything."""
-        if client is None or tool is None or tool.mcp is None or not tool.mcp.asks:
+        client. None if the client is not to be asked for anything."""
+        if client is None or tool is None or tool.mcp is None:
+            return None
+        if not tool.mcp.asks and not (tool.mcp.own_accounts and client.takes_urls):
             return None
         return Conversation(self, session, call, tool.mcp.asks, client, guard=guard, call_s=call_s)
 
@@ -173,6 +182,33 @@ class Conversation:
             self.asked.append({"kind": request.kind.capability, "answer": word})
         return answers
 
+    async def connect(self, question: Elicitation, topic: str) -> bool:
+        """Have the client show a page where its person connects an account, and wait for `topic`, which says that it is
+        connected. False if the client cannot be asked or declines, or the person does not connect it in time."""
+        parts, url = self._parts, question.url
+        if url is None or not url.startswith("http") or not self._client.takes_urls:
+            return False
+        if parts.waiting[self._session.id] >= parts.limits.most_waiting:
+            return False
+        params: JsonObject = {"mode": "url", "message": question.message, "url": url}
+        request = ClientRequest(key=question.request_id, kind=ClientRequestKind.ELICITATION, params=params)
+        async with parts.wakeups.subscribe(topic) as connected:
+            answer = (await self._answers((request,)))[request.key]
+            self.asked.append({"kind": request.kind.capability, "answer": answer.word})
+            if answer.word != ElicitationAction.ACCEPT:
+                return False
+            with self._counted(), self._waiting():
+                return await self._told(connected)
+
+    async def _told(self, connected: Subscription) -> bool:
+        """Whether it was signalled before the time limit, and before the client left."""
+        now = self._parts.clock.now()
+        until = min(now + timedelta(seconds=self._parts.limits.answer_s), self._session.expires_at)
+        while (left_s := (until - self._parts.clock.now()).total_seconds()) > 0 and not self._client.left.is_set():
+            if await self._signalled(connected, left_s):
+                return True
+        return False
+
     def _can_ask(self, request: ClientRequest) -> bool:
         able = self._able.get(request.kind.capability)
         if not isinstance(able, dict):
@@ -230,23 +266,26 @@ class Conversation:
     ) -> dict[GatewayNoteId, bytes]:
         """Stored answers: all, or those present at the time limit or when the client leaves."""
         parts, session = self._parts, self._session
+        while True:
+            stored = await parts.notes.of_call(session.organization_id, session.id, self._call.id)
+            given = {note.id: note.answer for note in stored if note.id in ids and note.answer is not None}
+            left_s = (until - parts.clock.now()).total_seconds()
+            if len(given) == len(ids) or left_s <= 0 or self._client.left.is_set():
+                return given
+            await self._signalled(woken, left_s)
+
+    async def _signalled(self, woken: Subscription, left_s: float) -> bool:
+        """Wait for the signal, for some seconds at most, or until the client leaves. Whether it came."""
+        waking = asyncio.create_task(woken.wait(min(left_s, _REREAD_S)))
         leaving = asyncio.create_task(self._client.left.wait())
         try:
-            while True:
-                stored = await parts.notes.of_call(session.organization_id, session.id, self._call.id)
-                given = {note.id: note.answer for note in stored if note.id in ids and note.answer is not None}
-                left_s = (until - parts.clock.now()).total_seconds()
-                if len(given) == len(ids) or left_s <= 0 or leaving.done():
-                    return given
-                waking = asyncio.create_task(woken.wait(min(left_s, _REREAD_S)))
-                try:
-                    await asyncio.wait({waking, leaving}, return_when=asyncio.FIRST_COMPLETED)
-                finally:
-                    waking.cancel()
-                    with suppress(asyncio.CancelledError):
-                        await asyncio.wait({waking})
+            await asyncio.wait({waking, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            return waking.done() and waking.result()
         finally:
+            waking.cancel()
             leaving.cancel()
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait({waking, leaving})
 
     async def _forget(self, ids: tuple[GatewayNoteId, ...], given: Mapping[GatewayNoteId, bytes]) -> None:
         await self._parts.notes.remove(self._session.organization_id, *ids)

@@ -142,7 +142,8 @@ class SendGatewayCall:
             caller=agent_caller(session, command.meta, retry_key=command.retry_key, waits=not command.as_task)
             if call.type is ToolType.AGENT
             else None,
-            relay=conversation,
+            relay=None if checked.tool.mcp is None or not checked.tool.mcp.asks else conversation,
+            connect=None if conversation is None else conversation.connect,
             input=None if conversation is None else _given_unasked(command.responses),
         )
         deadline = Deadline(asyncio.get_running_loop().time() + timeout_s + ABANDON_AFTER_S)

@@ -66,7 +66,12 @@ class Tickets:
         self.connected.add(person)
         harness = self.harness
         resuming = ResumeAuthorizedRuns(
-            runs=harness.runs, reader=harness.runs, queue=harness.queue, box=harness.box, clock=harness.clock
+            runs=harness.runs,
+            reader=harness.runs,
+            queue=harness.queue,
+            box=harness.box,
+            wakeups=harness.wakeups,
+            clock=harness.clock,
         )
         await resuming.connected(harness.server(slug).acting_for(person))
 

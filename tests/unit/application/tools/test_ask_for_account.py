@@ -25,16 +25,16 @@ OF_PERSON = ToolCallContext(
 OF_KEY = replace(OF_PERSON, scope=ConnectionScope(organization_id=ORG))
 
 
-def test_other_failures_and_other_servers_are_not_concerned() -> None:
+async def test_other_failures_and_other_servers_are_not_concerned() -> None:
     lost = McpFailure(McpFailureKind.CONNECTION_LOST, "lost")
-    ACCOUNTS.unless_unconcerned(lost, a_person_server(), OF_PERSON, None)
-    ACCOUNTS.unless_unconcerned(MISSING, a_person_server(Credentials.ORGANIZATION), OF_PERSON, None)
+    assert not await ACCOUNTS.connected(lost, a_person_server(), OF_PERSON, None)
+    assert not await ACCOUNTS.connected(MISSING, a_person_server(Credentials.ORGANIZATION), OF_PERSON, None)
 
 
-def test_the_person_is_asked_to_visit_their_page_and_earlier_answers_stay() -> None:
+async def test_the_person_is_asked_to_visit_their_page_and_earlier_answers_stay() -> None:
     before = InputRound(number=2, questions=(), answers={"colour": {"action": "accept"}}, request_state="kept")
     with pytest.raises(InputAwaited) as asked:
-        ACCOUNTS.unless_unconcerned(MISSING, a_person_server(), OF_PERSON, before)
+        await ACCOUNTS.connected(MISSING, a_person_server(), OF_PERSON, before)
     awaited = asked.value.awaited
     assert (awaited.number, awaited.answers, awaited.request_state) == (3, before.answers, "kept")
     assert awaited.current is not None
@@ -42,9 +42,9 @@ def test_the_person_is_asked_to_visit_their_page_and_earlier_answers_stay() -> N
     assert awaited.current.is_for_account
 
 
-def test_without_an_address_the_page_is_named_by_its_path() -> None:
+async def test_without_an_address_the_page_is_named_by_its_path() -> None:
     with pytest.raises(InputAwaited) as asked:
-        AskForAccount(address=ListeningAddress(None)).unless_unconcerned(MISSING, a_person_server(), OF_PERSON, None)
+        await AskForAccount(address=ListeningAddress(None)).connected(MISSING, a_person_server(), OF_PERSON, None)
     assert asked.value.awaited.questions[0].url == "/console/accounts?server=tickets"
 
 
@@ -56,13 +56,15 @@ def test_without_an_address_the_page_is_named_by_its_path() -> None:
     ],
     ids=["a key", "asked too often"],
 )
-def test_a_call_that_nobody_can_answer_for_fails(context: ToolCallContext, given: InputRound | None, code: str) -> None:
+async def test_a_call_that_nobody_can_answer_for_fails(
+    context: ToolCallContext, given: InputRound | None, code: str
+) -> None:
     with pytest.raises(CallWithoutAccount) as refused:
-        ACCOUNTS.unless_unconcerned(MISSING, a_person_server(), context, given)
+        await ACCOUNTS.connected(MISSING, a_person_server(), context, given)
     assert refused.value.result.error_code == code
 
 
-def test_answers_without_one_of_ours_are_sent_as_they_are() -> None:
+async def test_answers_without_one_of_ours_are_sent_as_they_are() -> None:
     given = InputRound(number=1, questions=(), answers={"colour": {"action": "accept"}})
     assert without_account(given) is given
     assert without_account(None) is None
