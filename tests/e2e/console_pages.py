@@ -87,6 +87,7 @@ def company_with_everything(folder: Path) -> Iterator[Company]:
         provider = {"name": "login", "issuer": "https://login.example.com", "client_id": "dragoman", "rules": rules}
         call("POST", "/identity-providers", provider)
         call("POST", "/schedules", {"name": "daily", "agent": "analyst", "cron": "0 8 * * *", "input": "Good morning"})
+        call("POST", "/groups", {"name": "Support leads"})
         yield company
 
 
@@ -105,6 +106,7 @@ def addresses(company: Company) -> dict[str, str]:
         "/chat/{thread_id}": f"/chat/{thread}",
         "/compare": f"/compare?run={runs[0]}&run={runs[1]}",
         "/inbox": f"/inbox?item=approval:{approval}",
+        "/people/groups/{group}": f"/people/groups/{call('GET', '/groups')['data'][0]['id']}",
         "/runs/{run_id}": f"/runs/{company.finished}",
         "/servers-registries/{registry}/{namespace}/{name}": "/servers-registries/ours/com.example/tickets",
         "/servers/{slug}": "/servers/catalog",

@@ -33,6 +33,7 @@ from interfaces.console.routes import (
     overview,
     palette,
     pending,
+    people,
     playground,
     queue,
     registries,
@@ -68,6 +69,7 @@ from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.model_providers import ModelProviderPages
 from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.palette import Palette
+from interfaces.console.routes.people import PeoplePages
 from interfaces.console.routes.registries import RegistryPages
 from interfaces.console.routes.runs import RunPages
 from interfaces.console.routes.schedules import SchedulePages
@@ -123,6 +125,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "inbox_pages": built_by(container, InboxPages, inbox=collected),
         "frame": built_by(container, Frame, inbox=collected),
         "waiting_approvals": built_by(container, WaitingApprovals),
+        "people_pages": built_by(container, PeoplePages),
         "overview": built_by(container, Overview, run_costs=run_costs, inbox=collected, budgets=budgets_of_today),
         "overview_charts": built_by(container, OverviewCharts),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
@@ -184,6 +187,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         overview,
         palette,
         pending,
+        people,
         playground,
         queue,
         registries,

@@ -79,13 +79,14 @@ NAVIGATION = (
             ("Usage", f"{PATH}/usage"),
             ("Budgets", f"{PATH}/budgets"),
             ("Audit", f"{PATH}/audit"),
+            ("People", f"{PATH}/people"),
             ("API keys", f"{PATH}/keys"),
             ("Settings", f"{PATH}/settings"),
         ),
     ),
 )
 """Groups of the sidebar, with their pages."""
-ROLES = {"API keys": Role.ADMIN, "Settings": Role.ADMIN, "Gateway": Role.RUNNER}
+ROLES = {"People": Role.ADMIN, "API keys": Role.ADMIN, "Settings": Role.ADMIN, "Gateway": Role.RUNNER}
 """The role that a page requires, if not every role may read it."""
 
 
