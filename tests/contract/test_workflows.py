@@ -46,6 +46,19 @@ async def trail(stores: Stores) -> list[AuditAction]:
     return [entry.action for entry in await all_of(partial(stores.audit.page, ORG, AuditFilter()))]
 
 
+@pytest.mark.requirement("F1", "U6")
+async def test_each_version_has_the_text_that_it_was_saved_with(stores: Stores) -> None:
+    first = replace(a_workflow(), text="# why\nname: story\n")
+    await stores.workflows.add(first, told(1))
+    second = replace(a_workflow(version=2), text=None)
+    await stores.workflows.save(second, expected_version=1, audit=told(2))
+    newest = await stores.workflows.get(ORG, ID)
+    assert newest is not None
+    assert newest.text is None
+    versions = (await stores.workflows.versions(ORG, ID, PageRequest())).items
+    assert [version.text for version in versions] == [None, first.text]
+
+
 @pytest.mark.requirement("F1")
 async def test_a_workflow_is_read_back_as_it_was_written(stores: Stores) -> None:
     written = a_workflow(

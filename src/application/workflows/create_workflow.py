@@ -15,8 +15,11 @@ from domain.workflows.graph import Workflow, WorkflowDefinition
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateWorkflowCommand:
+    """`text` is the YAML of the definition, if it is to be stored with its comments."""
+
     principal: Principal
     definition: WorkflowDefinition
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,7 @@ class CreateWorkflow:
             definition=command.definition,
             created_at=now,
             updated_at=now,
+            text=command.text,
         )
         audit = audit_entry(
             principal,

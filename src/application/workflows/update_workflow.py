@@ -19,13 +19,15 @@ from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateWorkflowCommand:
     """`workflow` is an id or a name. None leaves a part unchanged; nodes and edges are replaced
-    entirely. `expected_version` is the version that the client last read; None skips the check."""
+    entirely. `text` is the YAML of the result, if it is to be stored with its comments. `expected_version` is the version
+    that the client last read; None skips the check."""
 
     principal: Principal
     workflow: str
     name: str | None = None
     nodes: tuple[NodeDefinition, ...] | None = None
     edges: tuple[Edge, ...] | None = None
+    text: str | None = None
     expected_version: int | None = None
 
 
@@ -33,7 +35,8 @@ class UpdateWorkflow:
     """Rules:
     - Requires `admin`. The result must compile.
     - Runs already started keep their version.
-    - A change of nothing creates no version and no audit entry.
+    - A change of nothing creates no version and no audit entry. Another text of the same definition is a change.
+    - A changed definition without its text has none: the text before would contradict it.
     - Audited as `workflow.updated` with the names of the changed parts.
     """
 
@@ -56,13 +59,15 @@ class UpdateWorkflow:
             nodes=before.nodes if command.nodes is None else command.nodes,
             edges=before.edges if command.edges is None else command.edges,
         )
-        if definition == before:
+        if definition == before and command.text in (None, workflow.text):
             return SavedWorkflow(
                 workflow=workflow, checked=await self._checks.check(principal.organization_id, definition)
             )
         checked = await self._checks.require(principal.organization_id, definition)
         now = self._clock.now()
-        changed = replace(workflow, version=workflow.version + 1, definition=definition, updated_at=now)
+        changed = replace(
+            workflow, version=workflow.version + 1, definition=definition, updated_at=now, text=command.text
+        )
         audit = audit_entry(
             principal,
             AuditAction.WORKFLOW_UPDATED,
@@ -72,7 +77,7 @@ class UpdateWorkflow:
             details={
                 "name": definition.name,
                 "version": changed.version,
-                "changed": _changed_parts(before, definition),
+                "changed": _changed_parts(before, definition) or ["text"],
             },
         )
         await self._workflows.save(changed, expected_version=workflow.version, audit=audit)

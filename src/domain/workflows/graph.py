@@ -92,7 +92,8 @@ class WorkflowDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A saved workflow at one of its versions. Only workflows that compile are saved."""
+    """A saved workflow at one of its versions. Only workflows that compile are saved. `text` is the YAML that a person saved,
+    with its comments; None for a definition that came without."""
 
     id: WorkflowId
     organization_id: OrganizationId
@@ -100,6 +101,7 @@ class Workflow:
     definition: WorkflowDefinition
     created_at: datetime
     updated_at: datetime
+    text: str | None = None
 
 
 BoundValue: TypeAlias = "JsonValue | SecretRef"

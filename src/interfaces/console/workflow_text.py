@@ -6,7 +6,7 @@ from typing import cast
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
 from domain.workflows.definition_json import NAME_KEYS
-from domain.workflows.graph import INPUT_HANDLE, Edge, NodeDefinition, NodeMode, WorkflowDefinition
+from domain.workflows.graph import INPUT_HANDLE, Edge, NodeDefinition, NodeMode, Workflow, WorkflowDefinition
 from interfaces.definition_text import MAX_YAML, DefinitionTextError, read_definition, written
 from interfaces.http.bodies import decoded_body
 from interfaces.http.workflows.schemas import WorkflowBody
@@ -23,6 +23,16 @@ async def definition_of(text: str) -> WorkflowDefinition:
     except DefinitionTextError as error:
         raise _wrong(str(error)) from error
     return decoded_body(WorkflowBody, document).to_definition()
+
+
+def source_of(text: str) -> str | None:
+    """What is stored of a text that a definition was read from: YAML, with its comments; of JSON nothing."""
+    return None if text.lstrip().startswith("{") else text.replace("\r\n", "\n")
+
+
+def text_of_version(workflow: Workflow) -> str:
+    """As it was saved, else as `text_of`."""
+    return workflow.text or text_of(workflow.definition)
 
 
 def text_of(definition: WorkflowDefinition) -> str:

@@ -1,4 +1,4 @@
--- revision 0078
+-- revision 0082
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -496,7 +496,7 @@ CREATE TABLE workflow_version (
 	organization_id TEXT NOT NULL,
 	name TEXT NOT NULL,
 	graph TEXT NOT NULL,
-	updated_at BIGINT NOT NULL,
+	updated_at BIGINT NOT NULL, source_text TEXT,
 	CONSTRAINT pk_workflow_version PRIMARY KEY (workflow_id, version),
 	CONSTRAINT fk_workflow_version_workflow_id_workflow FOREIGN KEY(workflow_id) REFERENCES workflow (id) ON DELETE CASCADE
 );

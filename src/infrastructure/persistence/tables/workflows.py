@@ -37,6 +37,7 @@ workflow_version = Table(
     Column("name", PlainText, nullable=False),
     Column("graph", JsonText, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    Column("source_text", PlainText),
 )
 
 # `attempt` counts workers; `epoch` is the fence; a run in progress has a lease, a waiting one

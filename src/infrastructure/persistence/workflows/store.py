@@ -25,6 +25,7 @@ _select_version: Select[Any] = select(
     workflow_version.c.name,
     workflow_version.c.graph,
     workflow_version.c.updated_at,
+    workflow_version.c.source_text,
 ).join_from(workflow, workflow_version, workflow_version.c.workflow_id == workflow.c.id)
 _select_newest = _select_version.where(workflow_version.c.version == workflow.c.version)
 
@@ -170,6 +171,7 @@ def _version_row(stored: Workflow) -> dict[str, object]:
         "name": stored.definition.name,
         "graph": graph_to_json(stored.definition),
         "updated_at": stored.updated_at,
+        "source_text": stored.text,
     }
 
 
@@ -185,6 +187,7 @@ def _workflow_of(row: AnyRow) -> Workflow:
         definition=definition_from_json(row.name, row.graph),
         created_at=row.created_at,
         updated_at=row.updated_at,
+        text=row.source_text,
     )
 
 

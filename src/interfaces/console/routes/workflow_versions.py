@@ -19,7 +19,7 @@ from interfaces.console.faults import FormCheck
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.version_changes import Change, difference
-from interfaces.console.workflow_text import text_of
+from interfaces.console.workflow_text import text_of, text_of_version
 from interfaces.console_paths import PATH
 
 PAGE = 100
@@ -58,7 +58,12 @@ async def show_workflow_changes(
 
 
 def _compared(before: Workflow, after: Workflow) -> tuple[str, ...]:
-    old, new = (tuple(text_of(each.definition).splitlines()) for each in (before, after))
+    """By their texts if both were saved with one: another layout of the same definition is no change."""
+    is_written = before.text is not None and after.text is not None
+    old, new = (
+        tuple((text_of_version(each) if is_written else text_of(each.definition)).splitlines())
+        for each in (before, after)
+    )
     return difference(old, new)
 
 
@@ -86,6 +91,7 @@ async def restore_workflow(
             name=found.definition.name,
             nodes=found.definition.nodes,
             edges=found.definition.edges,
+            text=found.text,
             expected_version=newest,
         )
         await update_workflow.execute(command)

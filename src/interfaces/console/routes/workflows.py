@@ -34,7 +34,7 @@ from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.questions import content_of, fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.workflow_text import definition_of, text_of
+from interfaces.console.workflow_text import definition_of, source_of, text_of_version
 from interfaces.console_paths import PATH
 from interfaces.http.workflows.result_views import validation_view
 from interfaces.http.workflows.views import FaultView
@@ -85,7 +85,7 @@ class WorkflowPages:
             "graph": graph_text(shown.definition),
             "plan": compilation.plan,
             "nodes": nodes_of(shown.definition),
-            "definition": await asyncio.to_thread(text_of, shown.definition),
+            "definition": await asyncio.to_thread(text_of_version, shown),
             "schema": schema,
             "input_fields": fields_of(schema or {}),
             "schema_digest": canonical_digest(schema),
@@ -181,7 +181,11 @@ async def create_workflow(
         if checked.faults:
             view = validation_view(checked, definition)
             return _checked(pages, request, view["errors"], view["warnings"])
-        saved = await create_workflow.execute(CreateWorkflowCommand(principal=principal, definition=definition))
+        saved = await create_workflow.execute(
+            CreateWorkflowCommand(
+                principal=principal, definition=definition, text=source_of(data.get("definition", ""))
+            )
+        )
         return _to(f"/workflows/{saved.workflow.id}")
     return check.shown(pages, request)
 
@@ -209,7 +213,7 @@ async def show_workflow_form(
 ) -> Response[str]:
     request.principal.require(Role.ADMIN)
     found = await get_workflow.execute(principal=request.principal, workflow=workflow)
-    text = await asyncio.to_thread(text_of, found.definition)
+    text = await asyncio.to_thread(text_of_version, found)
     return pages.show(request, "workflow_form.html", await _form(request, canvas_choices, found, text))
 
 
@@ -240,6 +244,7 @@ async def change_workflow(
                 name=definition.name,
                 nodes=definition.nodes,
                 edges=definition.edges,
+                text=source_of(data.get("definition", "")),
                 expected_version=entered_version(data.get("version", "")),
             )
         )

@@ -33,7 +33,9 @@ class Ports:
 
     async def create(self, role: Role = Role.ADMIN) -> SavedWorkflow:
         creating = CreateWorkflow(workflows=self.workflows, checks=self.checks, clock=FixedClock(), ids=self.ids)
-        return await creating.execute(CreateWorkflowCommand(principal=a_principal(role), definition=DEFINITION))
+        return await creating.execute(
+            CreateWorkflowCommand(principal=a_principal(role), definition=DEFINITION, text="# why")
+        )
 
     def assert_nothing_is_stored(self) -> None:
         assert (self.state.workflows, self.state.audit) == ({}, {})
@@ -49,6 +51,7 @@ async def test_a_workflow_is_stored_at_version_1_with_what_was_found_out_about_i
 
     created = saved.workflow
     assert (created.version, created.definition, created.organization_id) == (1, DEFINITION, ORG)
+    assert created.text == "# why"
     assert (created.created_at, created.updated_at) == (START, START)
     assert saved.checked is CHECKED
     assert ports.state.workflows == {created.id: [created]}

@@ -47,6 +47,7 @@ class Ports:
         name: str | None = None,
         nodes: tuple[NodeDefinition, ...] | None = None,
         edges: tuple[Edge, ...] | None = None,
+        text: str | None = None,
         expected_version: int | None = None,
     ) -> SavedWorkflow:
         clock = FixedClock(after(60))
@@ -58,6 +59,7 @@ class Ports:
                 name=name,
                 nodes=nodes,
                 edges=edges,
+                text=text,
                 expected_version=expected_version,
             )
         )
@@ -134,6 +136,20 @@ async def test_an_update_that_changes_nothing_makes_no_version_and_no_audit_entr
 
     assert saved == SavedWorkflow(workflow=STORED, checked=CHECKED)
     ports.assert_nothing_is_stored()
+
+
+@pytest.mark.requirement("U6")
+async def test_another_text_of_the_same_definition_is_a_version_and_a_changed_definition_drops_the_text(
+    ports: Ports,
+) -> None:
+    commented = (await ports.update(text="# why\nname: story")).workflow
+    assert (commented.version, commented.text) == (3, "# why\nname: story")
+    assert [*ports.state.audit.values()][-1].details["changed"] == ["text"]
+    same = (await ports.update(text="# why\nname: story")).workflow
+    assert same == commented
+    assert (await ports.update()).workflow == commented
+    renamed = (await ports.update(name="tale")).workflow
+    assert (renamed.version, renamed.text) == (4, None)
 
 
 @pytest.mark.requirement("F1")
