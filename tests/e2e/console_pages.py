@@ -39,6 +39,29 @@ NO_PAGES = {
 }
 """Routes besides those below `/parts`, and why they are looked at elsewhere."""
 
+ADDRESSES = {
+    "/": "",
+    "/agents/{agent_id}": "/agents/{agent}",
+    "/agents/{agent_id}/edit": "/agents/{agent}/edit",
+    "/chat/{thread_id}": "/chat/{thread}",
+    "/compare": "/compare?run={newest}&run={next}",
+    "/inbox": "/inbox?item=approval:{approval}",
+    "/people/groups/{group}": "/people/groups/{group}",
+    "/runs/{run_id}": "/runs/{run}",
+    "/servers-registries/{registry}/{namespace}/{name}": "/servers-registries/ours/com.example/tickets",
+    "/servers/{slug}": "/servers/catalog",
+    "/servers/{slug}/edit": "/servers/catalog/edit",
+    "/servers/{slug}/try": "/servers/tickets/try?tool=find_ticket",
+    "/settings/identity-providers/{provider}": "/settings/identity-providers/{provider}",
+    "/settings/model-providers/{name}": "/settings/model-providers/office",
+    "/sign-in/{code}": "/sign-in/a-code",
+    "/threads/{thread_id}": "/threads/{thread}",
+    "/workflows/{workflow}": "/workflows/{workflow}",
+    "/workflows/{workflow}/edit": "/workflows/{workflow}/edit",
+    "/workflows/runs/{run_id}": "/workflows/runs/{workflow_run}",
+}
+"""Of routes with parameters, with the names of ids that a company has."""
+
 
 def page_routes() -> list[str]:
     """The routes of the console that answer with whole pages."""
@@ -92,31 +115,19 @@ def company_with_everything(folder: Path) -> Iterator[Company]:
 
 
 def addresses(company: Company) -> dict[str, str]:
-    """By route. Routes without parameters are their own address."""
+    """By route. Routes without parameters are their own address, unless they are in `ADDRESSES`."""
     call = company.service.call
-    agent, workflow = call("GET", "/agents/refunds")["id"], company.workflow
-    approval = call("GET", "/approvals?state=pending")["data"][0]["id"]
-    thread = call("GET", f"/runs/{company.finished}")["thread_id"]
     runs = [run["id"] for run in call("GET", "/runs?limit=2")["data"]]
-    provider = call("GET", "/identity-providers/login")["id"]
-    return {
-        "/": "",
-        "/agents/{agent_id}": f"/agents/{agent}",
-        "/agents/{agent_id}/edit": f"/agents/{agent}/edit",
-        "/chat/{thread_id}": f"/chat/{thread}",
-        "/compare": f"/compare?run={runs[0]}&run={runs[1]}",
-        "/inbox": f"/inbox?item=approval:{approval}",
-        "/people/groups/{group}": f"/people/groups/{call('GET', '/groups')['data'][0]['id']}",
-        "/runs/{run_id}": f"/runs/{company.finished}",
-        "/servers-registries/{registry}/{namespace}/{name}": "/servers-registries/ours/com.example/tickets",
-        "/servers/{slug}": "/servers/catalog",
-        "/servers/{slug}/edit": "/servers/catalog/edit",
-        "/servers/{slug}/try": "/servers/tickets/try?tool=find_ticket",
-        "/settings/identity-providers/{provider}": f"/settings/identity-providers/{provider}",
-        "/settings/model-providers/{name}": "/settings/model-providers/office",
-        "/sign-in/{code}": "/sign-in/a-code",
-        "/threads/{thread_id}": f"/threads/{thread}",
-        "/workflows/{workflow}": f"/workflows/{workflow}",
-        "/workflows/{workflow}/edit": f"/workflows/{workflow}/edit",
-        "/workflows/runs/{run_id}": f"/workflows/runs/{company.workflow_run}",
+    ids = {
+        "agent": call("GET", "/agents/refunds")["id"],
+        "approval": call("GET", "/approvals?state=pending")["data"][0]["id"],
+        "group": call("GET", "/groups")["data"][0]["id"],
+        "provider": call("GET", "/identity-providers/login")["id"],
+        "run": company.finished,
+        "newest": runs[0],
+        "next": runs[1],
+        "thread": call("GET", f"/runs/{company.finished}")["thread_id"],
+        "workflow": company.workflow,
+        "workflow_run": company.workflow_run,
     }
+    return {route: ADDRESSES.get(route, route).format_map(ids) for route in page_routes()}
