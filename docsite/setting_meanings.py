@@ -9,7 +9,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     "The service": {
         "home": "The data directory: database, keys, scripts, installed servers. One process owns it at a time.",
         "database_url": f"Where data is kept: SQLite in HOME unless this says otherwise; PostgreSQL for [any number of processes]({_GUIDES}/postgresql.md).",
-        "archive_dir": f"Where [audit entries]({_GUIDES}/retention.md#archive-audit-entries-before-they-go) are written before retention removes them; nowhere unless set.",
+        "archive_dir": f"Where [audit entries and runs]({_GUIDES}/retention.md#archive-audit-entries-and-runs-before-they-go) are written before retention removes them; nowhere unless set.",
         "database_wait_s": "How long a process that starts waits for PostgreSQL to answer; then it ends with status 1. A process that runs waits as long as it takes.",
         "host": "Where it listens.",
         "port": "Where it listens; 0 takes a free one.",

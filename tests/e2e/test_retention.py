@@ -1,5 +1,7 @@
 """A service whose organization keeps things for thirty days, over a data directory in which some are older."""
 
+import gzip
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -54,7 +56,7 @@ def applied(service: Service) -> list[Json]:
 
 
 @pytest.mark.requirement("K5", "C5")
-def test_audit_entries_are_in_files_that_verify_before_they_are_removed(tmp_path: Path) -> None:
+def test_audit_entries_and_runs_are_in_files_before_they_are_removed(tmp_path: Path) -> None:
     home, archive = tmp_path / "home", tmp_path / "archive"
     here = DragomanHere(home)
     with serving(home) as service:
@@ -65,15 +67,21 @@ def test_audit_entries_are_in_files_that_verify_before_they_are_removed(tmp_path
     trail = stored(home, "audit_event")
 
     with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
-        until(lambda: applied(service), patience_s=60, what="retention.applied")
-        assert applied(service)[0]["details"]["audit_events"] == 0
+        until(lambda: "Audit entries cannot be written" in service.log.read_text(), patience_s=60, what="the sweep")
         assert service.call("GET", "/audit-events/verify")["pruned_through"] == 0, "what cannot be archived stays"
+        assert status(service, f"/runs/{run['id']}") == httpx.codes.OK
+        events = [event["type"] for event in service.events(run["id"])]
     assert not archive.exists(), "a directory that is not mounted is not made"
     archive.mkdir()
     with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
         until(lambda: service.call("GET", "/audit-events/verify")["pruned_through"], patience_s=60, what="pruning")
         report = service.call("GET", "/audit-events/verify")
         assert (report["ok"], report["pruned_through"]) == (True, trail)
+        assert status(service, f"/runs/{run['id']}") == httpx.codes.NOT_FOUND
+    [lines] = archive.glob(f"runs/*/*/{run['thread_id']}-*.ndjson.gz")
+    kinds = [json.loads(line) for line in gzip.decompress(lines.read_bytes()).splitlines()]
+    assert kinds[0]["run"]["id"] == run["id"]
+    assert [kind["event"]["type"] for kind in kinds[1:]] == events
 
     told = here.run("audit", "verify", "--archive", str(archive), "--json").json
     assert (told["ok"], told["checked"]) == (True, trail)

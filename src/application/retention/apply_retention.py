@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from application.audit.ports import AuditLog
 from application.audit.prune_audit import PruneAudit, PruneAuditCommand
+from application.retention.archive_thread import ArchiveThread
 from application.retention.ports import Removed, RetentionStore, ThreadPlace
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import AuditEventId, OrganizationId
+from domain.ids import AuditEventId, OrganizationId, ThreadId
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +50,8 @@ class ApplyRetention:
       calls, approvals and sources. A thread with an unfinished run, or in quarantine, stays.
     - A workflow run is removed `retention_days` after its end, with its outputs. The runs of its
       agents are removed with their threads.
+    - With an archive, a thread's runs are written there before anything of it is removed. If that fails, it
+      stays, and so do the threads after it.
     - The audit trail is pruned by whole days (UTC). Otherwise every sweep would prune the record of
       the previous pruning. Where it is stored by months, it is pruned by whole months.
     - Usage sums stay.
@@ -66,6 +69,7 @@ class ApplyRetention:
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
+        archive_thread: ArchiveThread | None = None,
         audit_by_months: bool = False,
         stretch: int = STRETCH,
     ) -> None:
@@ -74,6 +78,7 @@ class ApplyRetention:
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
+        self._archive_thread = archive_thread
         self._audit_by_months = audit_by_months
         self._stretch = stretch
 
@@ -95,6 +100,8 @@ class ApplyRetention:
         while True:
             stretch = await self._retention.idle_threads(organization_id, before, after=place, limit=self._stretch)
             for thread_id in stretch.found:
+                if not await self._is_archived(organization_id, thread_id):
+                    return
                 more = True
                 while more:
                     step = await self._retention.remove(organization_id, thread_id, before)
@@ -103,6 +110,18 @@ class ApplyRetention:
             place = stretch.next
             if place is None:
                 return
+
+    async def _is_archived(self, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
+        if self._archive_thread is None:
+            return True
+        try:
+            await self._archive_thread.execute(organization_id, thread_id)
+        except ServiceError as error:
+            if error.kind is not ErrorKind.INTERNAL:
+                raise
+            logger.error("%s", error.detail, extra={"organization_id": organization_id})
+            return False
+        return True
 
     async def _remove_workflow_runs(self, organization_id: OrganizationId, before: datetime, tally: "_Tally") -> None:
         removed = WORKFLOW_RUNS

@@ -23,7 +23,7 @@ class MaintainMonths:
       have passed since its end, if that is nearly all of it. Otherwise entries are pruned one by one, and calls go with their
       sessions.
     - A month of events and tool calls of runs is removed at once, with those on threads that retention is about to remove, if
-      that is nearly all of it. Otherwise they go with their threads.
+      that is nearly all of it. Otherwise, and where runs are archived (no `run_months`), they go with their threads.
     - The oldest month is removed first, and none while an older one stays.
     - A month without rows is removed.
     - An error of one of these does not stop the others.
@@ -36,7 +36,7 @@ class MaintainMonths:
         *,
         organizations: OrganizationStore,
         tables: MonthlyTables,
-        run_months: RunMonths,
+        run_months: RunMonths | None,
         audit_months: AuditMonths,
         remove_audit_month: RemoveAuditMonth,
         clock: Clock,
@@ -80,9 +80,10 @@ class MaintainMonths:
                 return
 
     async def _remove_months_of_runs(self) -> None:
-        while (month := await self._run_months.oldest()) is not None:
+        months = self._run_months
+        while months is not None and (month := await months.oldest()) is not None:
             released = await self._released(month)
-            if not released or not await self._run_months.remove(month, released):
+            if not released or not await months.remove(month, released):
                 return
 
     async def _released(self, month: Month) -> dict[OrganizationId, datetime]:

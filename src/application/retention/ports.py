@@ -1,6 +1,6 @@
 """Ports of the retention slice: expired data, and the lock for the one process that removes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +8,9 @@ from typing import Protocol
 
 from application.audit.ports import Month
 from domain.ids import OrganizationId, ThreadId
+from domain.runs.events import RunEvent
+from domain.runs.ledger import ToolCall
+from domain.runs.run import Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,24 @@ class RetentionStore(Protocol):
     async def forget_authorizations(self, before: datetime, *, limit: int) -> int:
         """Remove up to `limit` unfinished authorizations that expired before `before`; returns how
         many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedRun:
+    """A run with all its events and tool calls that are stored, in order."""
+
+    run: Run
+    events: tuple[RunEvent, ...]
+    calls: tuple[ToolCall, ...]
+
+
+class RunArchive(Protocol):
+    """Where runs are written before retention removes them."""
+
+    async def store(
+        self, organization_id: OrganizationId, thread_id: ThreadId, runs: AsyncIterator[ArchivedRun]
+    ) -> None:
+        """Write the runs of a thread durably, and nothing if there are none. Raises INTERNAL `archive_failed`."""
 
 
 class SweepLock(Protocol):

@@ -10,8 +10,6 @@ import hashlib
 import io
 import json
 import logging
-import os
-import secrets
 import zlib
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +22,7 @@ from domain.audit.chain import SEALED_FIELDS, Link
 from domain.audit.chain_check import StoredLink
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
+from infrastructure.archive.whole_files import keep_names, put_file
 
 logger = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ class AuditFiles:
         folder = self._folder / part.organization_id
         for made in (self._folder, folder):
             made.mkdir(mode=0o700, exist_ok=True)
-            _keep(made.parent)
+            keep_names(made.parent)
         lines = "".join(_line(stored) for stored in part.links).encode()
         content = gzip.compress(lines, mtime=0)
         manifest = Manifest(
@@ -104,8 +103,8 @@ class AuditFiles:
         name = f"{first.number:012}-{last.number:012}"
         if self._is_of_others(folder / f"{name}{_MANIFEST}", last.seal):
             name = f"{name}-{last.seal[:16]}"
-        _put(folder / f"{name}{_LINES}", content)
-        _put(folder / f"{name}{_MANIFEST}", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+        put_file(folder / f"{name}{_LINES}", content)
+        put_file(folder / f"{name}{_MANIFEST}", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
 
     def _is_of_others(self, manifest: Path, last_seal: str) -> bool:
         """Whether there are other entries under this name, as after a database was put back to an earlier state."""
@@ -153,30 +152,3 @@ def _unpacked(content: bytes) -> bytes:
     if len(lines) > _MOST_BYTES:
         raise ValueError("the lines are longer than any that are written")
     return lines
-
-
-def _put(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all. Others may write the same one."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(draft, "xb", opener=_private) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
-    _keep(path.parent)
-
-
-def _keep(folder: Path) -> None:
-    """Make the names in it durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -19,6 +19,7 @@ from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
 from application.usage.queries import GetUsage
+from infrastructure.assembly import archive as archive_assembly
 from infrastructure.assembly import siem as siem_assembly
 from infrastructure.assembly import storage as storage_assembly
 from infrastructure.assembly import tracing as tracing_assembly
@@ -95,12 +96,13 @@ class Maintenance(containers.DeclarativeContainer):
             ApplyRetention,
             retention=retention,
             prune_audit=Identity.prune_audit,
+            archive_thread=singleton(archive_assembly.archive_thread, Platform.settings, reader=Storage.runs),
             audit_by_months=singleton(storage_assembly.has_months, Platform.settings),
         ),
         maintain_months=singleton(
             MaintainMonths,
             tables=monthly_tables,
-            run_months=run_months,
+            run_months=singleton(archive_assembly.removable_run_months, Platform.settings, run_months=run_months),
             audit_months=audit_months,
             remove_audit_month=singleton(
                 RemoveAuditMonth, months=audit_months, expired=Identity.expired_chain, keys=Storage.seal_keys

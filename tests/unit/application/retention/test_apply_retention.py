@@ -14,9 +14,10 @@ from application.retention.apply_retention import (
     ApplyRetentionCommand,
     RetentionApplied,
 )
+from application.retention.archive_thread import ArchiveThread
 from application.retention.ports import IdleThreads, Removed, RetentionStore
 from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import conflict
+from domain.errors import ErrorKind, ServiceError, conflict
 from domain.ids import ThreadId, WorkflowId, WorkflowRunId
 from domain.runs.run import RunStatus
 from domain.threads.thread import Quarantine
@@ -225,6 +226,7 @@ class Ports:
         self.prune_audit: MockType = mocker.create_autospec(PruneAudit, instance=True)
         self.prune_audit.execute.return_value = 1
         self.audit_log: MockType = mocker.create_autospec(AuditLog, instance=True)
+        self.archive_thread: MockType | None = None
 
     async def apply(self) -> RetentionApplied:
         applying = ApplyRetention(
@@ -233,6 +235,7 @@ class Ports:
             audit_log=self.audit_log,
             clock=FixedClock(NOW),
             ids=SequentialIds(),
+            archive_thread=self.archive_thread,
         )
         return await applying.execute(ApplyRetentionCommand(organization_id=ORG, retention_days=DAYS))
 
@@ -312,3 +315,34 @@ async def test_a_broken_chain_is_logged_and_counts_as_nothing_pruned(
     assert (await ports.apply()).audit_events == 0
 
     assert "The chain is not as it was left." in caplog.text
+
+
+@pytest.mark.requirement("E7", "K5")
+async def test_a_thread_is_archived_before_anything_of_it_goes(ports: Ports, mocker: MockerFixture) -> None:
+    ports.archive_thread = mocker.create_autospec(ArchiveThread, instance=True)
+    ports.archive_thread.execute.side_effect = lambda *_: ports.retention.remove.assert_not_awaited()
+
+    assert (await ports.apply()).threads == 1
+
+    ports.archive_thread.execute.assert_awaited_once_with(ORG, a_thread_id(1))
+
+
+@pytest.mark.requirement("E7", "K5")
+async def test_threads_that_cannot_be_archived_stay_and_other_data_goes(ports: Ports, mocker: MockerFixture) -> None:
+    ports.archive_thread = mocker.create_autospec(ArchiveThread, instance=True)
+    ports.archive_thread.execute.side_effect = ServiceError("archive_failed", ErrorKind.INTERNAL, "The disk is full.")
+
+    assert await ports.apply() == replace(NOTHING, workflow_runs=1, audit_events=1)
+
+    ports.retention.remove.assert_not_awaited()
+
+
+@pytest.mark.requirement("E7", "K5")
+async def test_a_database_that_is_away_while_a_thread_is_archived_ends_the_sweep(
+    ports: Ports, mocker: MockerFixture
+) -> None:
+    ports.archive_thread = mocker.create_autospec(ArchiveThread, instance=True)
+    ports.archive_thread.execute.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.apply()

@@ -36,6 +36,7 @@ class Ports:
         self.tables: MockType = mocker.create_autospec(MonthlyTables, instance=True)
         self.tables.oldest_of_gateway_calls.return_value = None
         self.tables.remove_gateway_calls.return_value = True
+        self.runs_are_archived = False
         self.run_months: MockType = mocker.create_autospec(RunMonths, instance=True)
         self.run_months.oldest.return_value = None
         self.run_months.remove.return_value = True
@@ -50,7 +51,7 @@ class Ports:
         await MaintainMonths(
             organizations=InMemoryOrganizationStore(state),
             tables=self.tables,
-            run_months=self.run_months,
+            run_months=None if self.runs_are_archived else self.run_months,
             audit_months=self.audit_months,
             remove_audit_month=self.remove_audit_month,
             clock=FixedClock(NOW),
@@ -106,6 +107,16 @@ async def test_events_and_tool_calls_go_likewise_with_the_moment_from_which_on_e
     removed = [call.args for call in ports.run_months.remove.await_args_list]
     since_30, since_90 = NOW - timedelta(days=30), NOW - timedelta(days=90)
     assert removed == [(months[0], {ORG: since_30, OTHER_ORG: since_90}), (months[1], {ORG: since_30})]
+
+
+async def test_no_month_of_runs_goes_at_once_where_runs_are_archived_with_their_threads(ports: Ports) -> None:
+    ports.run_months.oldest.return_value = ended(5_000)
+    ports.runs_are_archived = True
+
+    await ports.maintain()
+
+    ports.run_months.remove.assert_not_awaited()
+    ports.tables.remove_empty_months.assert_awaited_once()
 
 
 async def test_organizations_that_keep_everything_let_no_month_go(ports: Ports) -> None:

@@ -1,0 +1,72 @@
+"""ArchiveThread: what is written of a thread before it is removed."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import pytest
+from pytest_mock import MockerFixture, MockType
+
+from application.retention.archive_thread import ArchiveThread
+from application.retention.ports import ArchivedRun
+from application.runs.ports import RunFilter, RunReader
+from application.system.pages import Page, PageRequest
+from domain.ids import OrganizationId, ThreadId
+from domain.runs.events import RunEvent, RunEventType
+from tests.builders import ORG, START, THREAD, a_run, a_run_id, a_tool_call
+
+pytestmark = pytest.mark.requirement("K5", "E7")
+
+RUNS = [replace(a_run(a_run_id(number)), last_seq=number) for number in range(3)]
+EVENTS = [
+    RunEvent(run_id=RUNS[2].id, seq=seq, type=RunEventType.RUN_QUEUED, at=START, data={"seq": seq}) for seq in (1, 2)
+]
+CALL = a_tool_call(run_id=RUNS[2].id)
+
+
+class KeptRuns:
+    """An archive that remembers."""
+
+    def __init__(self) -> None:
+        self.stored: list[ArchivedRun] = []
+
+    async def store(
+        self, organization_id: OrganizationId, thread_id: ThreadId, runs: AsyncIterator[ArchivedRun]
+    ) -> None:
+        """Keep them."""
+        assert (organization_id, thread_id) == (ORG, THREAD)
+        self.stored += [one async for one in runs]
+
+
+@pytest.fixture
+def reader(mocker: MockerFixture) -> MockType:
+    """Three runs on two pages; the last one has a call, and two events on a page each."""
+    reader: MockType = mocker.create_autospec(RunReader, instance=True)
+    reader.page.side_effect = [Page(items=tuple(RUNS[:2]), next_cursor="more"), Page(items=tuple(RUNS[2:]))]
+    reader.events.side_effect = lambda _, run_id, *, after_seq, limit: tuple(
+        [event for event in EVENTS if event.run_id == run_id and event.seq > after_seq][:limit]
+    )
+    reader.tool_calls.side_effect = lambda _, run_id: (CALL,) if run_id == CALL.run_id else ()
+    return reader
+
+
+async def test_all_runs_of_the_thread_are_written_with_all_their_events_and_calls(reader: MockType) -> None:
+    archive = KeptRuns()
+
+    await ArchiveThread(archive=archive, reader=reader, runs=2, events=1).execute(ORG, THREAD)
+
+    assert archive.stored == [
+        *(ArchivedRun(run=run, events=(), calls=()) for run in RUNS[:2]),
+        ArchivedRun(run=RUNS[2], events=tuple(EVENTS), calls=(CALL,)),
+    ]
+    asked = [call.args for call in reader.page.await_args_list]
+    wanted = RunFilter(thread_id=THREAD)
+    assert asked == [(ORG, wanted, PageRequest(limit=2, cursor=cursor)) for cursor in (None, "more")]
+
+
+async def test_a_run_whose_events_were_removed_in_part_is_written_with_the_rest(reader: MockType) -> None:
+    archive = KeptRuns()
+    reader.page.side_effect = [Page(items=(replace(RUNS[2], last_seq=9),))]
+
+    await ArchiveThread(archive=archive, reader=reader).execute(ORG, THREAD)
+
+    assert [one.events for one in archive.stored] == [tuple(EVENTS)]
