@@ -1,5 +1,6 @@
 """What a remote A2A agent may answer, and where its card may lead: over real HTTP."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -132,3 +133,40 @@ async def test_a_task_that_cannot_be_read_is_named_and_its_message_is_not_sent_a
             await connections.call_tool(remote(url, McpServerKind.A2A), IN_RUN, a_call(TOOL, message="hello"))
         assert raised.value.kind is McpFailureKind.CONNECTION_LOST
     assert asked == ["SendMessage", "GetTask"]
+
+
+@pytest.mark.parametrize("ends", ["COMPLETED", "INPUT_REQUIRED", ""], ids=["ended", "waiting", "broken"])
+async def test_the_stream_of_a_task_says_when_to_read_it(ends: str) -> None:
+    asked: list[str] = []
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        if request.path == CARD_PATH:
+            streaming = {**card(), "capabilities": {"streaming": True}}
+            return web.Response(text=json.dumps(streaming).replace(HERE, str(server.make_url("/")).rstrip("/")))
+        call = await request.json()
+        asked.append(call["method"])
+        state = "WORKING" if call["method"] == "SendMessage" else ends or "COMPLETED"
+        task = {"id": "t", "contextId": "c", "status": {"state": f"TASK_STATE_{state}"}}
+        if call["method"] != "SubscribeToTask":
+            result = {"task": task} if call["method"] == "SendMessage" else task
+            return web.Response(text=json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}))
+        stream = web.StreamResponse(headers={"content-type": "text/event-stream"})
+        await stream.prepare(request)
+        updates = [{"task": {**task, "status": {"state": "TASK_STATE_WORKING"}}}]
+        if ends:
+            updates.append({"statusUpdate": {"taskId": "t", "contextId": "c", "status": task["status"]}})
+        for update in updates:
+            frame = json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": update})
+            await stream.write(f": beat\n\ndata: {frame}\n\n".encode())
+        if ends:
+            await asyncio.Event().wait()  # a stream that stays open
+        return stream
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", respond)
+    server = TestServer(app)
+    async with server, sdk_connections() as connections:
+        url = str(server.make_url("/"))
+        reply = await connections.call_tool(remote(url, McpServerKind.A2A), IN_RUN, a_call(TOOL, message="hello"))
+        assert "task_id: t" in text_of(reply)
+    assert asked == ["SendMessage", "SubscribeToTask", "GetTask"]

@@ -1,6 +1,7 @@
 """Calls of the tool of a remote A2A agent: one message, then its task until it waits or has ended."""
 
 import asyncio
+import contextlib
 import json
 import uuid
 from collections.abc import Callable, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 from application.mcp.ports import McpFailureKind
 from application.tools.call_context import ASKS_META, IDEMPOTENCY_META, KEEPS_STATE_META
 from infrastructure.mcp.faults import TransportFailedError
+from infrastructure.mcp.pace import Pace
 from infrastructure.mcp.transports.a2a_agent import A2aAgent, A2aRefused, Json
 from infrastructure.mcp.transports.a2a_questions import answer_of, mark_of, requests_of
 from infrastructure.mcp.transports.a2a_results import (
@@ -37,12 +39,15 @@ class A2aCalls:
       with it. Such a call sends nothing, so it may be repeated.
     - For a caller that asks people, a task that waits asks them. Their answer is sent only while the task waits for it.
       For others what a task asks is the result: the model answers by another call.
+    - The stream of an agent that has streams says when its task rests, and then the task is read. Without streams, and after
+      one that broke, the task is read again and again.
     - Once a message was answered, it is never sent again: a fault of reading its task tells the task's id. A passing
       fault is read over, up to 10 times in a row.
     """
 
-    def __init__(self, agent: A2aAgent, is_over: Callable[[], bool]) -> None:
+    def __init__(self, agent: A2aAgent, pace: Pace, is_over: Callable[[], bool]) -> None:
         self._agent = agent
+        self._pace = pace
         self._is_over = is_over
 
     def begin(self, params: Json) -> "asyncio.Task[Json]":
@@ -86,14 +91,17 @@ class A2aCalls:
 
     async def _rested(self, task: Json, told: Told, passed: str) -> Json:
         """The task once it has ended, or waits for something other than what was `passed`."""
-        state, pause_s, faults = "", _FIRST_PAUSE_S, 0
+        state, pause_s, faults, follows = "", _FIRST_PAUSE_S, 0, self._agent.has_streams and not passed
         while True:
             if state_of(task) != state:
                 state = state_of(task)
                 told(f"task {task['id']}: {state}")
             if state in TERMINAL or (state in WAITING and mark_of(task) != passed):
                 return task
-            await asyncio.sleep(pause_s)
+            if not (follows and await self._said_to_rest(task)):
+                await asyncio.sleep(pause_s)
+            else:
+                follows = False  # a task that does not rest as said is read at a pace
             pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
             try:
                 task = task_in((await self._read(task["id"]))["task"])
@@ -102,6 +110,16 @@ class A2aCalls:
                 faults += 1
                 if self._is_over() or exc.fault.kind not in _PASSING or faults > _MAX_FAULTS:
                     raise TransportFailedError(fault_after_message(exc.fault, task)) from exc
+
+    async def _said_to_rest(self, task: Json) -> bool:
+        """Whether the stream of a task said that it waits or has ended; False where it broke before."""
+        with contextlib.suppress(TransportFailedError, A2aRefused):
+            async with contextlib.aclosing(self._agent.updates(task["id"], self._pace)) as updates:
+                async for update in updates:
+                    holder = json_object(update.get("statusUpdate")) or json_object(update.get("task"))
+                    if state_of(holder) in TERMINAL | WAITING:
+                        return True
+        return False
 
 
 def task_in(given: object) -> Json:

@@ -47,7 +47,7 @@ class A2aTransport:
         self._endpoint = endpoint
         self._agent = A2aAgent(endpoint, url, is_trusted)
         self._reader = MessageReader(max_bytes=endpoint.max_response_bytes, pace=pace)
-        self._calls = A2aCalls(self._agent, lambda: self._is_over)
+        self._calls = A2aCalls(self._agent, self._reader.pace, lambda: self._is_over)
         self._begun: dict[object, asyncio.Task[Json]] = {}
         self._cancelling: set[asyncio.Task[None]] = set()
         self._is_over = False
