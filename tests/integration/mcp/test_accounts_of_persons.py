@@ -1,7 +1,5 @@
 """MCP servers that are used with each person's own account: whose token reaches the server, over real HTTP."""
 
-import asyncio
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -129,36 +127,3 @@ async def test_a_consent_in_another_browser_is_not_taken() -> None:
         with pytest.raises(ServiceError):  # nor is it kept for another try
             await world.oauth.authorizer.complete(replace(answer, browser="of Ann"))
         assert world.store.grants == {}
-
-
-async def interleaved(*, people: int, calls: int) -> Mapping[str, int]:
-    """Calls of many people by turns over two workers on one store, while their tokens end again and again."""
-    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as one:
-        names = [UserId(f"usr_{number:03}") for number in range(people)]
-        server = of_each(world, *names)
-        other_oauth = world.again()
-        found = {"own": 0, "of another": 0}
-        for person in names:
-            await connected(world, server, person)
-            await account_at(world, one, server, person)  # its connection stays open longer than those of the other
-        async with sdk_connections(oauth=other_oauth) as other:
-
-            async def call(number: int) -> None:
-                person = names[number % people]
-                account = await account_at(world, (one, other)[number // people % 2], server, person)
-                found["own" if account == person else "of another"] += 1
-
-            in_flight = 4 * people
-            for first in range(0, calls, in_flight):
-                await asyncio.gather(*(call(number) for number in range(first, min(calls, first + in_flight))))
-                world.clock.advance(3600 - 30)  # every token is due
-                for oauth in (world.oauth, other_oauth):
-                    oauth.forget_organization(None)
-        return {**found, "reused": world.authorization.reused, "renewed": world.authorization.asked["refresh_token"]}
-
-
-@pytest.mark.timeout(120)
-async def test_interleaved_calls_of_many_people_on_two_workers_use_no_other_token_and_no_refresh_token_twice() -> None:
-    found = await interleaved(people=20, calls=320)
-    assert (found["own"], found["of another"], found["reused"]) == (320, 0, 0)
-    assert found["renewed"] >= 20

@@ -108,7 +108,7 @@ async def process(url: str, name: str, clock: FixedClock) -> AsyncIterator[Proce
             clock=clock,
             is_told=feed.fresh,
         )
-        feed.listen(oauth.forget_organization, "oauth_grant")
+        feed.listen(oauth.forget_organization, "oauth_grant", "person_grant")
         stack.push_async_callback(oauth.close)
         connections = await stack.enter_async_context(
             sdk_connections(secrets=stores.secrets, oauth=oauth, on_status=reporter.changed)
