@@ -34,6 +34,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0066": ("0031", "adds what processes share of limits, which is nothing at rest"),
     "0068": ("0031", "adds how far audit entries were sent, and none were"),
     "0067": ("0031", "adds to the revision of the schema what no schema from before has"),
+    "0097": ("0031", "adds to schedules what none from before has"),
     "0079": ("0031", "adds addresses for tasks of A2A, of which there were none"),
     "0082": ("0031", "adds texts of workflows, which none from before has"),
     "0076": ("0031", "adds grants of persons, of which there were none"),

@@ -4191,6 +4191,11 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
+            /**
+             * @description Its runs act as the caller, with their own accounts at MCP servers. For people who signed in.
+             * @default false
+             */
+            own_account?: boolean;
         };
         /**
          * ScheduleErrorView
@@ -4263,6 +4268,8 @@ export interface components {
             missed: components["schemas"]["MissedFires"];
             /** @description `false` pauses the schedule. */
             enabled: boolean;
+            /** @description The person as whom its runs act, with their accounts; null: as no person. */
+            person_id: string | null;
             /** @description Time of the next run; null while it is paused. */
             next_fire_at: string | null;
             /** @description Time of the last trigger; null if there was none. */
@@ -5465,6 +5472,8 @@ export interface components {
             missed?: components["schemas"]["MissedFires"] | null;
             /** @description `false` pauses the schedule. */
             enabled?: boolean | null;
+            /** @description Its runs act as the caller, with their own accounts at MCP servers. For people who signed in. `false`: as no person. */
+            own_account?: boolean | null;
         };
         /**
          * UpdateUserBody

@@ -43,15 +43,17 @@ class CreateScheduleCommand:
     webhook: Webhook | None = None
     missed: MissedFires = MissedFires.RUN_ONCE
     enabled: bool = True
+    own_account: bool = False
 
 
 class CreateSchedule:
     """Rules:
     - Admins create schedules: the runs act for the organization, also after the creating key is
       gone.
+    - With `own_account` the runs act as the person who creates it, with their accounts; a key has none.
     - Audited as `schedule.created`.
 
-    Raises: ServiceError role_insufficient, schedule_invalid, schedule_exists, too_many_schedules,
+    Raises: ServiceError role_insufficient, person_required, schedule_invalid, schedule_exists, too_many_schedules,
     and those of `ScheduleChecks.require_runnable`.
     """
 
@@ -91,6 +93,7 @@ class CreateSchedule:
             webhook=command.webhook,
             missed=command.missed,
             enabled=command.enabled,
+            person_id=principal.require_person() if command.own_account else None,
             next_fire_at=next_fire(self._times, command.cron, command.timezone, enabled=command.enabled, after=now),
             created_at=now,
             updated_at=now,

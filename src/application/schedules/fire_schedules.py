@@ -4,6 +4,7 @@ import asyncio
 import logging
 from datetime import datetime
 
+from application.identity.ports import UserAccess
 from application.runs.start_run import StartRun, StartRunCommand
 from application.schedules.ports import SCHEDULES_TOPIC, CronTimes, DueSchedule, DueSchedules, ScheduleStore
 from application.system.periodic import when_due
@@ -35,7 +36,7 @@ class FireSchedules:
     - Hence no trigger is lost or doubled. A crash before the commit leaves the trigger due for any
       worker. A crash after it leaves a queued run, which recovery finds.
     - A run acts as its schedule (`schedule:sch_…`, role runner), not as the key that created the
-      schedule. Its metadata names the schedule and the due time.
+      schedule; or as the person whose accounts the schedule uses, who must still have access. Its metadata names the schedule and the due time.
     - A trigger that was missed by a minute or more is handled by the schedule's `missed` policy.
     - A trigger that cannot start a run is stored as `last_error` with an audit entry, and the next
       trigger tries again. Examples: a disabled agent, a deleted or busy thread, a forbidden model.
@@ -51,6 +52,7 @@ class FireSchedules:
         start_run: StartRun,
         times: CronTimes,
         wakeups: Wakeups,
+        user_access: UserAccess,
         clock: Clock,
     ) -> None:
         self._due = due
@@ -58,6 +60,7 @@ class FireSchedules:
         self._start_run = start_run
         self._times = times
         self._wakeups = wakeups
+        self._user_access = user_access
         self._clock = clock
         self._stuck: frozenset[ScheduleId] = frozenset()
 
@@ -112,6 +115,7 @@ class FireSchedules:
         try:
             planned = self._times.next_after(schedule.cron, schedule.timezone, now)
             firing = Firing(schedule_id=schedule.id, version=schedule.version, due_at=due_at, next_fire_at=planned)
+            await self._require_person(schedule)
             if schedule.missed is MissedFires.SKIP and schedule.is_late(now):
                 raise _missed(due_at)
             started = await self._start_run.execute(_command(schedule, firing))
@@ -126,6 +130,14 @@ class FireSchedules:
             return await self._pass_over(schedule, due_at, planned, _unexpected())
         logger.info("schedule fired", extra={"schedule_id": schedule.id, "run_id": started.run.id})
         return True
+
+    async def _require_person(self, schedule: Schedule) -> None:
+        """The person of the schedule still has access. Raises CONFLICT `person_refused`."""
+        if schedule.person_id is None:
+            return
+        if await self._user_access.admitted(schedule.organization_id, schedule.person_id) is None:
+            detail = "The person whose accounts the schedule uses has no access any more."
+            raise ServiceError("person_refused", ErrorKind.CONFLICT, detail)
 
     async def _pass_over(
         self, schedule: Schedule, due_at: datetime, planned: datetime | None, error: ServiceError
@@ -142,7 +154,7 @@ class FireSchedules:
 def _command(schedule: Schedule, firing: Firing) -> StartRunCommand:
     return StartRunCommand(
         # Saved by an admin, who may stop any run of the thread by the strategy.
-        principal=Principal(organization_id=schedule.organization_id, key_id=schedule.actor, role=Role.OPERATOR),
+        principal=Principal(organization_id=schedule.organization_id, key_id=schedule.requester, role=Role.OPERATOR),
         agent=schedule.agent_id,
         input=schedule.input,
         thread_id=schedule.thread_id,

@@ -25,7 +25,7 @@ class UpdateScheduleCommand:
     `LimitSettings`.
 
     `schedule` and `agent` are ids or names; without `agent` it stays. `expected_version` is the
-    version that the client last read; None skips the check.
+    version that the client last read; None skips the check. `own_account` None leaves the person as they are.
     """
 
     principal: Principal
@@ -34,6 +34,7 @@ class UpdateScheduleCommand:
     agent: str | None = None
     limits: Changes = field(default_factory=dict)
     expected_version: int | None = None
+    own_account: bool | None = None
 
 
 class UpdateSchedule:
@@ -41,13 +42,15 @@ class UpdateSchedule:
     - Admins change schedules.
     - A trigger in progress starts its run with the old or the new settings.
     - Limits are merged one by one.
+    - People put in their own account only. A change by others, except pausing and resuming, takes the account of the
+      person out: it must not do what the person did not see.
     - A new expression or time zone, and resuming, compute the next run time from now. Triggers
       during a pause are not made up for.
     - A paused schedule can be changed even if its agent or thread is gone.
     - A request that changes nothing creates no version and no audit entry.
     - Audited as `schedule.updated` with the names of the changed fields.
 
-    Raises: ServiceError role_insufficient, schedule_not_found, schedule_invalid, version_conflict,
+    Raises: ServiceError role_insufficient, person_required, schedule_not_found, schedule_invalid, version_conflict,
     schedule_exists, and those of `ScheduleChecks.require_runnable`.
     """
 
@@ -65,7 +68,7 @@ class UpdateSchedule:
         principal.require(Role.ADMIN)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
         require_version("schedule", schedule.version, expected=command.expected_version)
-        changed = await self._changed(schedule, command)
+        changed = _with_account(schedule, await self._changed(schedule, command), command)
         names = changed_fields(schedule, changed)
         if not names:
             return schedule
@@ -102,3 +105,13 @@ class UpdateSchedule:
             agent = agent or await self._checks.agent(schedule.organization_id, agent_id)
             await self._checks.require_runnable(changed, agent)
         return changed
+
+
+def _with_account(schedule: Schedule, changed: Schedule, command: UpdateScheduleCommand) -> Schedule:
+    principal = command.principal
+    if command.own_account is not None:
+        return replace(changed, person_id=principal.require_person() if command.own_account else None)
+    is_own = schedule.person_id in (None, principal.person_id)
+    if is_own or set(changed_fields(schedule, changed)) <= {"enabled"}:
+        return changed
+    return replace(changed, person_id=None)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from domain.errors import ServiceError, Violation, invalid
-from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ScheduleId, ThreadId
+from domain.ids import AgentId, ApiKeyId, OrganizationId, RunId, ScheduleId, ThreadId, UserId
 from domain.json_value import JsonObject
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
@@ -49,6 +49,7 @@ class Schedule:
     - The run is requested as a client would: `limits`, `model` and `tool_allowlist` narrow the
       agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's. Without
       `thread_id` every run gets a new thread. `lane` None is the agent's.
+    - `person_id` is the person as whom its runs act, with their accounts; None for runs that act as no person.
     - `version` counts changes by people; triggers do not change it.
     - `next_fire_at` is None while the schedule is paused, and if there is no next run time.
     - `last_error` describes the last trigger and is cleared by the next one that starts a run. A
@@ -74,6 +75,7 @@ class Schedule:
     webhook: Webhook | None = None
     missed: MissedFires = MissedFires.RUN_ONCE
     enabled: bool = True
+    person_id: UserId | None = None
     next_fire_at: datetime | None = None
     last_fired_at: datetime | None = None
     last_run_id: RunId | None = None
@@ -96,9 +98,14 @@ class Schedule:
 
     @property
     def actor(self) -> ApiKeyId:
-        """The actor of its runs. It replaces a key, because the key that created the schedule may
-        be revoked."""
+        """The actor of its triggers."""
         return ApiKeyId(f"schedule:{self.id}")
+
+    @property
+    def requester(self) -> ApiKeyId:
+        """Who starts its runs: its person, or itself. It replaces a key, because the key that created the schedule may be
+        revoked."""
+        return self.actor if self.person_id is None else ApiKeyId(self.person_id)
 
     def is_late(self, at: datetime) -> bool:
         return self.next_fire_at is not None and at >= self.next_fire_at + LATE_AFTER

@@ -64,6 +64,7 @@ class Process:
             start_run=start_run,
             times=CronsimTimes(),
             wakeups=stores.wakeups,
+            user_access=stores.user_access,
             clock=self.clock,
         )
 

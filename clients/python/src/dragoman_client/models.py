@@ -3786,6 +3786,8 @@ class ScheduleBody(TypedDict):
     """Handling of triggers that were missed while no worker executed runs."""
     enabled: NotRequired[bool]
     """`false` pauses the schedule."""
+    own_account: NotRequired[bool]
+    """Its runs act as the caller, with their own accounts at MCP servers. For people who signed in."""
 
 
 class ScheduleView(TypedDict):
@@ -3830,6 +3832,8 @@ class ScheduleView(TypedDict):
     """Handling of triggers that were missed while no worker executed runs."""
     enabled: bool
     """`false` pauses the schedule."""
+    person_id: str | None
+    """The person as whom its runs act, with their accounts; null: as no person."""
     next_fire_at: str | None
     """Time of the next run; null while it is paused."""
     last_fired_at: str | None
@@ -4324,6 +4328,8 @@ class UpdateScheduleBody(TypedDict):
     """Handling of triggers that were missed while no worker executed runs."""
     enabled: NotRequired[bool | None]
     """`false` pauses the schedule."""
+    own_account: NotRequired[bool | None]
+    """Its runs act as the caller, with their own accounts at MCP servers. For people who signed in. `false`: as no person."""
 
 
 class UpdatedUserView(TypedDict):

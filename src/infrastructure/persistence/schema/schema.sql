@@ -1,4 +1,4 @@
--- revision 0082
+-- revision 0097
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -390,7 +390,7 @@ CREATE TABLE schedule (
 	version INTEGER NOT NULL,
 	created_at BIGINT NOT NULL,
 	updated_at BIGINT NOT NULL,
-	webhook_url BLOB, model_settings TEXT DEFAULT '{}' NOT NULL, lane TEXT, output_schema TEXT,
+	webhook_url BLOB, model_settings TEXT DEFAULT '{}' NOT NULL, lane TEXT, output_schema TEXT, person_id TEXT,
 	CONSTRAINT pk_schedule PRIMARY KEY (id),
 	CONSTRAINT ck_schedule_ck_schedule_paused CHECK (enabled OR next_fire_at IS NULL),
 	CONSTRAINT fk_schedule_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,

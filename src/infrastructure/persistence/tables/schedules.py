@@ -50,6 +50,7 @@ schedule = Table(
     Column("version", Integer, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    Column("person_id", PlainText),
     UniqueConstraint("organization_id", "name"),
     CheckConstraint("enabled OR next_fire_at IS NULL", name="paused"),
     Index(None, "organization_id", "created_at", "id"),

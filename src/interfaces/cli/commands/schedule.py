@@ -73,6 +73,9 @@ def add_schedule(
     output_schema: OutputSchemaOption = None,
     webhook: Annotated[str | None, typer.Option("--webhook", metavar="URL", help="Webhook URL for its runs.")] = None,
     paused: Annotated[bool, typer.Option("--paused", help="Add it paused.")] = False,
+    own_account: Annotated[
+        bool, typer.Option("--own-account", help="Its runs act as you, with your accounts at MCP servers.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Add a schedule (requires the role admin)."""
@@ -84,6 +87,7 @@ def add_schedule(
         "multitask_strategy": strategy,
         "lane": lane,
         "webhook": webhook,
+        "own_account": own_account or None,
         "model_settings": model_settings(settings) if settings else None,
         "output_schema": None if output_schema is None else load_object(output_schema),
     }
@@ -144,6 +148,7 @@ def show_schedule(context: typer.Context, schedule: Which, as_json: JsonFlag = F
                 "output schema": "the agent's" if found["output_schema"] is None else "its own",
                 "busy thread": found["multitask_strategy"],
                 "missed triggers": found["missed"],
+                "acts as": found["person_id"] or "no person",
                 "next": _next(found),
                 "last triggered": found["last_fired_at"] or "",
                 "last run": found["last_run_id"] or "",

@@ -27,6 +27,7 @@ _EXAMPLE: JsonObject = {
     "agent": "repository-guide",
     "input": "What changed since yesterday?",
 }
+OWN_ACCOUNT = "Its runs act as the caller, with their own accounts at MCP servers. For people who signed in."
 Cron = Annotated[str, Field(max_length=1_000, examples=["0 7 * * MON-FRI"])]
 Zone = Annotated[str, Field(max_length=200, examples=["Europe/Lisbon"])]
 Strategy = Annotated[MultitaskStrategy, Field(strict=False)]
@@ -59,6 +60,7 @@ class ScheduleBody(Body):
     webhook: WebhookField | None = None
     missed: Missed = MissedFires.RUN_ONCE
     enabled: bool = True
+    own_account: bool = Field(default=False, description=OWN_ACCOUNT)
 
     def to_command(self, principal: Principal) -> CreateScheduleCommand:
         """Raises INVALID `body_invalid`."""
@@ -84,6 +86,7 @@ class ScheduleBody(Body):
             webhook=None if self.webhook is None else webhook_of(self.webhook),
             missed=self.missed,
             enabled=self.enabled,
+            own_account=self.own_account,
         )
 
 
@@ -105,11 +108,12 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
     output_schema: dict[str, object] | None = Field(default=None, description="null: the agent's.")
     metadata: dict[str, object] | None = Field(default=None, description="Replaces it entirely.")
     webhook: WebhookField | None = None
+    own_account: bool | None = Field(default=None, description=f"{OWN_ACCOUNT} `false`: as no person.")
 
     def to_command(self, principal: Principal, schedule: str, *, expected_version: int | None) -> UpdateScheduleCommand:
         """Raises INVALID `body_invalid`."""
         changes = self.changes(
-            without=frozenset({"agent", "agent_id", "input", "limits", "multitask_strategy", "webhook"})
+            without=frozenset({"agent", "agent_id", "input", "limits", "multitask_strategy", "webhook", "own_account"})
         )
         if self.agent_id is not None and self.agent is not None:
             raise _one_agent()
@@ -126,6 +130,7 @@ class UpdateScheduleBody(Patch, of=ScheduleBody):
             agent=self.agent_id if self.agent is None else self.agent,
             limits={} if self.limits is None else self.limits.stated(),
             expected_version=expected_version,
+            own_account=self.own_account,
         )
 
 

@@ -56,6 +56,7 @@ class ScheduleView(TypedDict):
     webhook: Annotated[ScheduleWebhookView | None, "Webhook for the results of every run."]
     missed: Annotated[MissedFires, "Handling of triggers that were missed while no worker executed runs."]
     enabled: Annotated[bool, "`false` pauses the schedule."]
+    person_id: Annotated[str | None, "The person as whom its runs act, with their accounts; null: as no person."]
     next_fire_at: Annotated[Timestamp | None, "Time of the next run; null while it is paused."]
     last_fired_at: Annotated[Timestamp | None, "Time of the last trigger; null if there was none."]
     last_run_id: Annotated[str | None, "The last run that it started."]
@@ -93,6 +94,7 @@ def schedule_view(schedule: Schedule) -> ScheduleView:
         "webhook": None if schedule.webhook is None else _webhook_view(schedule.webhook),
         "missed": schedule.missed,
         "enabled": schedule.enabled,
+        "person_id": schedule.person_id,
         "next_fire_at": None if schedule.next_fire_at is None else timestamp(schedule.next_fire_at),
         "last_fired_at": None if schedule.last_fired_at is None else timestamp(schedule.last_fired_at),
         "last_run_id": schedule.last_run_id,

@@ -14,6 +14,7 @@ from domain.runs.run import Run
 from domain.schedules.schedule import Schedule
 from infrastructure.http.egress import EgressPolicy
 from infrastructure.runtime.cron import CronsimTimes
+from tests.doubles.people import InMemoryUserStore
 from tests.doubles.schedules import InMemoryScheduleStore
 from tests.doubles.scripted_model import ModelTurn
 from tests.doubles.secrets import InMemorySecretStore
@@ -54,6 +55,7 @@ class ScheduleHarness(RunHarness):
             start_run=start_run,
             times=times or CronsimTimes(),
             wakeups=self.wakeups,
+            user_access=InMemoryUserStore(self.state),
             clock=self.clock,
         )
 

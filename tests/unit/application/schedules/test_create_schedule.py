@@ -21,6 +21,7 @@ from tests.builders import AGENT, ORG, OTHER_ORG, START, THREAD, an_agent
 from tests.doubles.schedules import InMemoryScheduleStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import USER, a_person
 from tests.refusals import refused, storage_away
 from tests.schedule_builders import a_schedule, a_schedule_id
 from tests.unit.application.actors import a_principal, a_stranger
@@ -205,3 +206,11 @@ async def test_a_schedule_that_cannot_be_stored_is_not_returned(ports: Ports, mo
 
     with refused("storage_unavailable"):
         await ports.create()
+
+
+@pytest.mark.requirement("P3")
+async def test_a_person_lets_a_schedule_use_their_account_and_a_key_has_none(ports: Ports) -> None:
+    assert (await ports.create(principal=a_person(Role.ADMIN), own_account=True)).person_id == USER
+    assert (await ports.create(name="other", principal=a_person(Role.ADMIN))).person_id is None
+    with refused("person_required"):
+        await ports.create(name="third", own_account=True)

@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.ports import UserAccess
 from application.runs.ports import StartedRun
 from application.runs.start_run import StartRun
 from application.schedules.fire_schedules import REREAD_S, FireSchedules
@@ -22,6 +23,7 @@ from domain.schedules.firing import Firing, schedule_moved
 from domain.schedules.schedule import MissedFires, Schedule
 from tests.builders import ORG, START, THREAD, a_run, after
 from tests.doubles.surroundings import FixedClock
+from tests.people_builders import USER, a_user
 from tests.refusals import refused, storage_away
 from tests.schedule_builders import SCHEDULE, a_firing, a_schedule
 
@@ -67,6 +69,7 @@ class Ports:
         self.start_run.execute.return_value = StartedRun(run=a_run(), created=True)
         self.times: MockType = mocker.create_autospec(CronTimes, instance=True)
         self.times.next_after.return_value = NEXT
+        self.user_access: MockType = mocker.create_autospec(UserAccess, instance=True)
         self.clock = FixedClock()
         self.firing = FireSchedules(
             due=self.due,
@@ -74,6 +77,7 @@ class Ports:
             start_run=self.start_run,
             times=self.times,
             wakeups=mocker.create_autospec(Wakeups, instance=True),
+            user_access=self.user_access,
             clock=self.clock,
         )
 
@@ -219,4 +223,28 @@ async def test_schedules_that_cannot_be_looked_for_start_nothing(ports: Ports) -
     with refused("storage_unavailable"):
         await ports.firing.execute()
 
+    ports.start_run.execute.assert_not_awaited()
+
+
+OF_PERSON = replace(STORED, person_id=USER)
+
+
+@pytest.mark.requirement("P3", "E7")
+async def test_a_schedule_with_the_account_of_a_person_starts_its_runs_as_them(ports: Ports) -> None:
+    ports.schedules.find.return_value = OF_PERSON
+    ports.user_access.admitted.return_value = a_user()
+    await ports.firing.execute()
+
+    [command] = ports.start_run.execute.await_args.args
+    assert command.principal.key_id == USER
+    ports.user_access.admitted.assert_awaited_once_with(ORG, USER)
+
+
+@pytest.mark.requirement("P3", "E7")
+async def test_nothing_starts_as_a_person_who_has_no_access_any_more(ports: Ports) -> None:
+    ports.schedules.find.return_value = OF_PERSON
+    ports.user_access.admitted.return_value = None
+    await ports.firing.execute()
+
+    assert ports.passed_over()[2:] == ("person_refused", "person_refused")
     ports.start_run.execute.assert_not_awaited()

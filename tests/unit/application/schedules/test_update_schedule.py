@@ -23,6 +23,7 @@ from tests.builders import AGENT, ORG, THREAD, after, an_agent
 from tests.doubles.schedules import InMemoryScheduleStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import USER, a_person
 from tests.refusals import refused, storage_away
 from tests.schedule_builders import SCHEDULE, a_schedule, a_schedule_id
 from tests.unit.application.actors import a_principal, a_stranger
@@ -243,3 +244,25 @@ async def test_a_change_is_stored_over_the_version_that_was_read_and_a_failure_i
 
     assert schedules.save.await_args.kwargs["expected_version"] == 7
     assert schedules.save.await_args.kwargs["replanned"] is True
+
+
+@pytest.mark.requirement("P3")
+async def test_people_put_in_their_own_account_and_take_it_out(ports: Ports) -> None:
+    person = a_person(Role.ADMIN)
+    assert (await ports.update(principal=person, own_account=True)).person_id == USER
+    assert (await ports.update(principal=person, changes={"name": "daily"})).person_id == USER
+    assert (await ports.update(principal=person, schedule="daily", own_account=False)).person_id is None
+    with refused("person_required"):
+        await ports.update(schedule="daily", own_account=True)
+
+
+@pytest.mark.requirement("P3")
+async def test_a_change_by_another_takes_the_account_out_and_pausing_does_not(ports: Ports) -> None:
+    ports.stored = replace(STORED, person_id=USER)
+    paused = await ports.update(changes={"enabled": False})
+    assert paused.person_id == USER
+    assert (
+        await ports.update(changes={"enabled": True, "input": (TextContent(text="Send it all."),)})
+    ).person_id is None
+    [_, entry] = ports.state.audit.values()
+    assert "person_id" in str(entry.details["changed"])
