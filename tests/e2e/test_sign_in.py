@@ -172,6 +172,41 @@ def test_a_deactivated_person_is_refused_by_api_gateway_stream_and_console(
     assert service.call("GET", f"/runs/{run}")["status"] == "cancelled"
 
 
+@pytest.mark.requirement("P2", "C3")
+def test_a_sign_in_makes_a_member_who_decides_what_is_left_to_the_group_until_the_claim_is_gone(
+    browser: httpx.Client, service: Service, provider: IdentityProvider, registered: Json
+) -> None:
+    claim = {"identity_provider": "company", "claim": "groups", "value": "agents"}
+    service.call("POST", "/groups", {"name": "Deciders", "claims": [claim]})
+    asks = {"decision": "require_approval", "allow_self_approval": False, "approvers": {"groups": ["Deciders"]}}
+    model = service.script("transfers", a_turn("Wait.", ("code_execution", {"code": "1"})), a_turn("Done."))
+    service.agent("transfers", model, tools=["code_execution"], tool_policies={"code_execution": asks})
+
+    def approval_of(client: httpx.Client) -> str:
+        run = client.post("/v1/runs/wait", json={"agent": "transfers", "input": "Go."}).raise_for_status().json()["run"]
+        return str(run["pending"][0]["approval_id"])
+
+    def decided(client: httpx.Client, approval: str) -> str:
+        answer = client.post(f"/v1/approvals/{approval}", json={"decision": "approve"})
+        return str(answer.json().get("code", answer.json().get("state")))
+
+    admin = with_token(service, service.key)
+    with admin, with_token(service, provider.tokens("bob")["id_token"]) as bob:
+        by_admin = approval_of(admin)
+        assert decided(bob, by_admin) == "not_an_approver"
+        assert decided(admin, by_admin) == "not_an_approver", "the admin is none either"
+        signed_in(browser, service, provider, registered, "bob")
+        assert bob.get(f"/v1/approvals/{by_admin}").json()["approvable"] is True
+        assert decided(bob, by_admin) == "approved"
+        assert decided(bob, approval_of(bob)) == "self_approval_forbidden"
+
+        another = approval_of(admin)
+        service.call("PATCH", "/groups/Deciders", {"claims": []})
+        assert decided(bob, another) == "not_an_approver"
+    [entry] = service.call("GET", f"/audit-events?action=tool.approved&actor={user_of(service, 'bob')['id']}")["data"]
+    assert entry["details"]["approval_id"] == by_admin
+
+
 def test_state_and_code_work_once_and_only_in_the_browser_that_began(
     browser: httpx.Client, service: Service, provider: IdentityProvider, registered: Json
 ) -> None:

@@ -211,6 +211,8 @@ export interface components {
             last_used_at: string | null;
             /** @description Time of its revocation; null while it is valid. */
             revoked_at: string | null;
+            /** @description The user who created it, directly or with another key of theirs; null: none. */
+            person_id: string | null;
         };
         /**
          * AppendMessageBody
@@ -1022,6 +1024,8 @@ export interface components {
             last_used_at: string | null;
             /** @description Time of its revocation; null while it is valid. */
             revoked_at: string | null;
+            /** @description The user who created it, directly or with another key of theirs; null: none. */
+            person_id: string | null;
             /** @description The key itself: `dgm_…`. It is shown only once. */
             token: string;
         };

@@ -2650,6 +2650,8 @@ class ApiKeyView(TypedDict):
     """Time of its last request, up to a minute late; null if it was never used."""
     revoked_at: str | None
     """Time of its revocation; null while it is valid."""
+    person_id: str | None
+    """The user who created it, directly or with another key of theirs; null: none."""
 
 
 class AppendMessageBody(TypedDict):
@@ -2918,6 +2920,8 @@ class CreatedApiKeyView(TypedDict):
     """Time of its last request, up to a minute late; null if it was never used."""
     revoked_at: str | None
     """Time of its revocation; null while it is valid."""
+    person_id: str | None
+    """The user who created it, directly or with another key of theirs; null: none."""
     token: str
     """The key itself: `dgm_…`. It is shown only once."""
 

@@ -28,6 +28,7 @@ class ApiKeyView(TypedDict):
         Timestamp | None, "Time of its last request, up to a minute late; null if it was never used."
     ]
     revoked_at: Annotated[Timestamp | None, "Time of its revocation; null while it is valid."]
+    person_id: Annotated[str | None, "The user who created it, directly or with another key of theirs; null: none."]
 
 
 class CreatedApiKeyView(ApiKeyView):
@@ -70,6 +71,7 @@ def api_key_view(key: ApiKey) -> ApiKeyView:
         "expires_at": _moment(key.expires_at),
         "last_used_at": _moment(key.last_used_at),
         "revoked_at": _moment(key.revoked_at),
+        "person_id": key.person_id,
     }
 
 
