@@ -81,6 +81,8 @@ async def test_a_person_is_in_groups_by_hand_by_claim_and_by_the_directory_until
         changed_at=START,
     )
     await people.groups.add_group(of_directory, audit(3))
+    assert await groups.group_names(ORG) == {"Support", "Leads", "Everybody"}
+    assert await groups.group_names(OTHER_ORG) == frozenset()
     known = await groups.with_claims(ORG)
     assert [(each.id, each.claims, each.members) for each in known] == [(SECOND, (CLAIM,), ()), (GROUP, (CLAIM,), ())]
 

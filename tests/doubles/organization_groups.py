@@ -83,6 +83,11 @@ class InMemoryOrganizationGroupStore:
         }
         return frozenset(own | of_directories)
 
+    async def group_names(self, organization_id: OrganizationId) -> frozenset[str]:
+        """Of both kinds."""
+        of_directories = {each.name for each in self._state.groups.values() if each.organization_id == organization_id}
+        return frozenset(of_directories | {each.name for each in await self.all(organization_id)})
+
     async def leave_all(self, organization_id: OrganizationId, user_id: UserId) -> None:
         """Out of the organization's groups."""
         for group in await self.all(organization_id):

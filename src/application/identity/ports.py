@@ -134,6 +134,9 @@ class Memberships(Protocol):
     async def groups_of(self, organization_id: OrganizationId, user_id: UserId) -> frozenset[str]:
         """Names of the groups that the user is in now."""
 
+    async def group_names(self, organization_id: OrganizationId) -> frozenset[str]:
+        """Names of all groups of the organization."""
+
     async def leave_all(self, organization_id: OrganizationId, user_id: UserId) -> None:
         """Take the user out of all groups that the organization manages."""
 

@@ -5,6 +5,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from application.identity.ports import Memberships
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.toolset import Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
@@ -40,11 +41,13 @@ class ReviewToolPolicies:
       may be added later; it is warned about unless it may match tools of an unlisted server.
     - A rule that other rules of its layer leave without effect, entirely or partly, is warned
       about.
+    - Approvers in a group that does not exist are warned about: until there is one, they decide nothing.
     - No server is contacted.
     """
 
-    def __init__(self, *, unrestricted_toolsets: UnrestrictedToolsets) -> None:
+    def __init__(self, *, unrestricted_toolsets: UnrestrictedToolsets, memberships: Memberships) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
+        self._memberships = memberships
 
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
         """One sentence per entry, at most fifty; none for another organization."""
@@ -67,7 +70,22 @@ class ReviewToolPolicies:
             known = await self._unrestricted_toolsets.of_organization(saved.id)
         layer = PolicyLayer.AGENT if isinstance(saved, Agent) else PolicyLayer.ORGANIZATION
         # In a thread: there may be a thousand rules and ten thousand tools.
-        return await asyncio.to_thread(_warnings, named, whose, policies, layer, known)
+        warnings = await asyncio.to_thread(_warnings, named, whose, policies, layer, known)
+        return (*await self._of_approvers(principal, policies), *warnings)[:MAX_WARNINGS]
+
+    async def _of_approvers(self, principal: Principal, policies: ToolPolicies) -> list[str]:
+        named = [
+            (pattern, group)
+            for pattern, rule in policies.rules
+            if rule.approvers is not None
+            for group in rule.approvers.groups
+        ]
+        known = await self._memberships.group_names(principal.organization_id) if named else frozenset()
+        return [
+            f"tool_policies.{pattern}: approvers: no group has the name {group!r}"
+            for pattern, group in named
+            if group not in known
+        ]
 
 
 def _warnings(

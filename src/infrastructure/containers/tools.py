@@ -93,4 +93,6 @@ class Tools(containers.DeclarativeContainer):
     explain_tool = singleton(ExplainTool, catalog=toolset_builder, unrestricted_toolsets=unrestricted_toolsets)
     explain_agent = singleton(ExplainAgent, unrestricted_toolsets=unrestricted_toolsets)
     policy_checks = singleton(PolicyChecks)
-    review_tool_policies = singleton(ReviewToolPolicies, unrestricted_toolsets=unrestricted_toolsets)
+    review_tool_policies = singleton(
+        ReviewToolPolicies, unrestricted_toolsets=unrestricted_toolsets, memberships=Storage.organization_groups
+    )

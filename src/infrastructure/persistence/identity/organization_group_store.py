@@ -68,6 +68,10 @@ _names = union(
         user_group_member.c.user_id == bindparam("of_user"),
     ),
 )
+_all_names = union(
+    select(organization_group.c.name).where(_in_organization),
+    select(user_group.c.name).where(user_group.c.organization_id == bindparam("of_organization")),
+)
 
 _group = row_fields(OrganizationGroup, without={"members", "members_by_claim"})
 
@@ -163,6 +167,13 @@ class SqlOrganizationGroupStore:
         wanted = {"of_organization": organization_id, "of_user": user_id}
         names = await self._database.read(
             lambda connection: connection.execute(_names, wanted).scalars().all(), scope=organization_id
+        )
+        return frozenset(names)
+
+    async def group_names(self, organization_id: OrganizationId) -> frozenset[str]:
+        names = await self._database.read(
+            lambda connection: connection.execute(_all_names, {"of_organization": organization_id}).scalars().all(),
+            scope=organization_id,
         )
         return frozenset(names)
 

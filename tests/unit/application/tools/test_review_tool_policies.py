@@ -10,9 +10,14 @@ from application.tools.toolset import ServerOverview, Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
 from domain.identity.organization import Organization
+from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
+from domain.ids import GroupId
+from domain.policy.approvers import Approvers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
-from tests.builders import ORG, OTHER_ORG, a_tool, an_agent, an_organization
+from tests.builders import ORG, OTHER_ORG, START, a_tool, an_agent, an_organization
+from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
+from tests.doubles.state import InMemoryState
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
@@ -29,10 +34,18 @@ def unrestricted_toolsets(mocker: MockerFixture) -> MockType:
 
 
 async def review(
-    unrestricted_toolsets: MockType, saved: Agent | Organization, *, role: Role = Role.ADMIN
+    unrestricted_toolsets: MockType,
+    saved: Agent | Organization,
+    *,
+    role: Role = Role.ADMIN,
+    state: InMemoryState | None = None,
 ) -> tuple[str, ...]:
     command = ReviewToolPoliciesCommand(principal=a_principal(role), saved=saved)
-    return await ReviewToolPolicies(unrestricted_toolsets=unrestricted_toolsets).execute(command)
+    reviewing = ReviewToolPolicies(
+        unrestricted_toolsets=unrestricted_toolsets,
+        memberships=InMemoryOrganizationGroupStore(state or InMemoryState()),
+    )
+    return await reviewing.execute(command)
 
 
 def an_agent_with(*rules: tuple[str, ToolRule], allowlist: tuple[str, ...] | None = None) -> Agent:
@@ -145,3 +158,17 @@ async def test_tools_that_cannot_be_read_give_no_warnings(
 
     with refused("storage_unavailable"):
         await review(unrestricted_toolsets, saved)
+
+
+@pytest.mark.requirement("P2")
+async def test_approvers_in_a_group_that_does_not_exist_are_warned_about(unrestricted_toolsets: MockType) -> None:
+    state = InMemoryState()
+    group = OrganizationGroup(
+        id=GroupId("grp_1"), organization_id=ORG, name="Leads", created_at=START, changed_at=START
+    )
+    state.organization_groups[group.id] = group
+    rule = replace(ASK, approvers=Approvers(people=("usr_ann",), groups=("Leads", "Finance")))
+    for saved in (an_agent_with((ECHO, rule)), an_organization_with((ECHO, rule))):
+        assert await review(unrestricted_toolsets, saved, state=state) == (
+            f"tool_policies.{ECHO}: approvers: no group has the name 'Finance'",
+        )
