@@ -18,6 +18,7 @@ from infrastructure.confinement.plan import LANDLOCK
 from infrastructure.confinement.sandbox import Machine, Sandbox, SandboxMode
 from infrastructure.container import Container
 from infrastructure.lifecycle import open_service
+from infrastructure.mcp.install.process import run_to_end
 from infrastructure.mcp.transports.stdio_process import ServerProcess, StdioCommand
 from infrastructure.settings import Settings
 from tests.completeness import beyond
@@ -206,6 +207,23 @@ def test_the_kernel_is_told_the_limits(tmp_path: Path) -> None:
     ControlGroup(str(tmp_path / "started"), memory=300_000_000, processes=64)
     assert (tmp_path / "started" / "memory.max").read_text() == "300000000"
     assert (tmp_path / "started" / "pids.max").read_text() == "1024"
+
+
+async def test_installers_and_servers_run_in_groups_with_their_limits(tmp_path: Path) -> None:
+    lines: list[str] = []
+    status = await run_to_end(
+        "echo",
+        ("installed",),
+        cwd=tmp_path,
+        environment={"PATH": os.environ["PATH"]},
+        on_line=lines.append,
+        confinement=("--cgroup", str(tmp_path)),
+    )
+    assert (status, lines) == (0, ["installed"])
+    [group] = tmp_path.glob("started-*")
+    assert (group / "cgroup.procs").read_text() == "0"
+    assert (group / "cgroup.kill").read_text().startswith("1")
+    assert int((group / "pids.max").read_text()) > 0
 
 
 def test_what_the_kernel_ended_for_its_memory_is_said(tmp_path: Path) -> None:
