@@ -44,15 +44,18 @@ Act = Callable[[RunSession], None]
 
 
 class Lives:
-    """One worker after the other on the same database. Each ends with all of its runs when it executes KILLER;
+    """One worker after the other on the same database. Each ends with all of its runs when it executes KILLER, or always;
     otherwise the model answers the runs that wait for it."""
 
-    def __init__(self, stores: Stores, mocker: MockerFixture, *, killer_calls: bool) -> None:
+    def __init__(
+        self, stores: Stores, mocker: MockerFixture, *, killer_calls: bool = False, ends_always: bool = False
+    ) -> None:
         self.stores = stores
         self.clock = FixedClock(after_start(100))
         self.lives = 0
         self.together: list[int] = []
         self._killer_calls = killer_calls
+        self._ends_always = ends_always
         self._mocker = mocker
 
     async def live(self) -> bool:
@@ -87,7 +90,7 @@ class Lives:
             for _ in tasks:
                 await first_steps.get()
         self.together.append(len(executing))
-        if KILLER in executing:
+        if self._ends_always or KILLER in executing:
             for task in tasks:  # as the end of the process: nothing is written
                 task.cancel()
         model_answers.set()
@@ -144,6 +147,20 @@ async def test_a_run_that_ends_every_worker_takes_none_of_ten_that_wait_with_it(
     assert [run.status for run in innocents] == [RunStatus.COMPLETED] * len(INNOCENTS)
     assert lives.together[0] == 11
     assert lives.together.count(1) >= MAX_LEASE_EXPIRATIONS - SUSPECT_AFTER, "suspects are executed alone"
+
+
+@pytest.mark.requirement("E4")
+async def test_workers_that_end_for_another_reason_count_against_all_runs_alike(
+    run_stores: Stores, mocker: MockerFixture
+) -> None:
+    await eleven_runs(run_stores)
+    lives = Lives(run_stores, mocker, ends_always=True)
+
+    for _ in range(SUSPECT_AFTER + 17):
+        assert await lives.live()
+
+    lapses = sorted([(await stored(run_stores, run_id)).lapses for run_id in (KILLER, *INNOCENTS)])
+    assert lapses == [SUSPECT_AFTER + 1] * 6 + [SUSPECT_AFTER + 2] * 5
 
 
 @pytest.mark.requirement("E4")

@@ -1,5 +1,6 @@
 """The runs or workflow runs that this worker executes: their leases are renewed, and they stop or drain together."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,7 +72,7 @@ class ActiveRuns(Generic[LeaseT]):
         self._clock = clock
         self._settings = settings
         self._held: dict[str, _Held[LeaseT]] = {}
-        self._claims = 0
+        self._claims: dict[asyncio.Event, None] = {}
         self._draining = False
         self.worker_id = worker_id
 
@@ -88,16 +89,24 @@ class ActiveRuns(Generic[LeaseT]):
     @property
     def count_with_claims(self) -> int:
         """Number of runs that this worker executes or is about to: claims in progress count."""
-        return len(self._held) + self._claims
+        return len(self._held) + len(self._claims)
 
     @contextmanager
     def claiming(self) -> Iterator[None]:
         """A claim is in progress until the end of the block. `add` the run right after it."""
-        self._claims += 1
+        ended = asyncio.Event()
+        self._claims[ended] = None
         try:
             yield
         finally:
-            self._claims -= 1
+            del self._claims[ended]
+            ended.set()
+
+    async def claims_ended(self) -> None:
+        """Wait for the claims in progress. Claims that begin meanwhile are not waited for."""
+        for claim in tuple(self._claims):
+            await claim.wait()
+        await asyncio.sleep(0)  # those who waited for the same claims are all here first
 
     def add(self, lease: LeaseT, stop: StopSignal, *, claimed_at: float) -> Callable[[], bool]:
         """Add a claimed run. Returns a function that says whether its lease is valid. `claimed_at`

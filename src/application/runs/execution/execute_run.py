@@ -23,7 +23,7 @@ from domain.ids import RunId
 from domain.runs.claiming import Suspected
 from domain.runs.closing import cancelled_step, closing_step
 from domain.runs.lease import Lease
-from domain.runs.run import RunError, RunStatus
+from domain.runs.run import Run, RunError, RunStatus
 from domain.runs.run_events import message_discarded
 from domain.runs.step import Step
 from domain.tools.result import ToolResult
@@ -99,14 +99,19 @@ class ExecuteRun:
             return
         with room.hold:
             session = await self._execute(run_id, room, takes_suspects=command.is_called)
-            others = self._active_runs.count_with_claims
-            if isinstance(session, Suspected) and self._isolation.enter(run_id, others=others):
+            if isinstance(session, Suspected) and await self._has_place(session.run):
                 try:
                     session = await self._execute(run_id, room, takes_suspects=True)
                 finally:
                     self._isolation.leave(run_id)
         if isinstance(session, RunSession):
             await self._leave(session)
+
+    async def _has_place(self, suspect: Run) -> bool:
+        """Occupy the place of suspects. False if the run must wait."""
+        with self._isolation.candidate(suspect):
+            await self._active_runs.claims_ended()
+            return self._isolation.enter(suspect.id, others=self._active_runs.count_with_claims)
 
     async def _execute(self, run_id: RunId, room: RunRoom, *, takes_suspects: bool) -> RunSession | Suspected | None:
         """The session of the run after its execution. None if there is nothing to execute."""

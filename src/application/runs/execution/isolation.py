@@ -1,9 +1,12 @@
 """The one place of a worker for a run that is suspected of ending workers."""
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from application.system.ports import Clock
 from domain.ids import RunId
+from domain.runs.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -15,6 +18,8 @@ class Isolation:
     """Rules:
     - A worker executes at most one suspected run at a time, so that a lost worker shows which one ends workers.
     - A suspect waits until the worker executes and claims no other run, at most `IDLE_WITHIN_S`.
+    - Of suspects that are claimed together, the one with the fewest lost workers has the place: otherwise workers that are
+      lost for another reason would count against the same run each time.
     - A run that stores a step is no longer suspected and frees the place.
     """
 
@@ -22,12 +27,22 @@ class Isolation:
         self._clock = clock
         self._occupied_by: RunId | None = None
         self._waiting_since: float | None = None
+        self._candidates: dict[RunId, int] = {}
+
+    @contextmanager
+    def candidate(self, run: Run) -> Iterator[None]:
+        """A suspect that will `enter` in the block, once it knows about the worker's other runs."""
+        self._candidates[run.id] = run.lapses
+        try:
+            yield
+        finally:
+            del self._candidates[run.id]
 
     def enter(self, run_id: RunId, *, others: int) -> bool:
         """Occupy the place. False if the suspect must wait. `others` is the number of runs that the worker
         executes or is claiming."""
         now = self._clock.monotonic()
-        if self._occupied_by is not None:
+        if self._occupied_by is not None or self._is_behind_another(run_id):
             return False
         if self._waiting_since is None:
             self._waiting_since = now
@@ -37,6 +52,10 @@ class Isolation:
         self._occupied_by = run_id
         logger.warning("run is suspected of ending workers; no other suspect is executed", extra={"run_id": run_id})
         return True
+
+    def _is_behind_another(self, run_id: RunId) -> bool:
+        lapses = self._candidates.get(run_id, 0)
+        return any(fewer < lapses for fewer in self._candidates.values())
 
     def leave(self, run_id: RunId) -> None:
         """Free the place if this run has it."""

@@ -176,10 +176,12 @@ async def test_a_run_that_ends_at_its_claim_is_closed_and_not_executed(ports: Po
 async def test_a_suspected_run_waits_while_this_worker_claims_another(ports: Ports) -> None:
     ports.suspect()
     with ports.active_runs.claiming():
-        await ports.execute()
-    ports.loop.run.assert_not_awaited()
+        executing = asyncio.create_task(ports.execute())
+        for _ in range(100):
+            await asyncio.sleep(0)
+        ports.loop.run.assert_not_awaited()
 
-    await ports.execute()
+    await executing
     ports.loop.run.assert_awaited_once()
 
 
