@@ -21,11 +21,13 @@ _WITHDRAW = """
     ("what", "bounds"),
     [
         ("SELECT take_runs(NULL, '{}', 16)", (16, 30 * (16 + 3))),
+        ("SELECT take_runs(NULL, '{}', 0, 4)", (4, 10 + 30 * 3 + 4)),
+        ("SELECT waiting_organizations()", (0, 10)),
         ("SELECT tidy_shares()", (0, 30 * 3)),
         ("SELECT submit_runs('{run_19000,run_0}', '{org_0,org_0}', '{normal,normal}', '{agt_10,agt_0}')", (1, 2)),
         (_WITHDRAW, (1, 4)),
     ],
-    ids=["take", "tidy", "submit", "withdraw"],
+    ids=["take", "take in spare places", "whose runs wait", "tidy", "submit", "withdraw"],
 )
 async def test_what_the_queue_reads_grows_with_its_lines_alone_whatever_is_known_of_its_table(
     postgres: tuple[str, Database],
