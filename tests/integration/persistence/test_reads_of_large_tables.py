@@ -25,6 +25,8 @@ T = TypeVar("T")
 ORGANIZATIONS, THREADS = 200, 20_000
 OWN = 3 * (THREADS // ORGANIZATIONS)
 """Of all runs of the organization: a page of runs asks for sizes first, and then looks up those that it shows."""
+MOST = {"runs that failed": 40}
+"""All runs are completed; the planner looks at the ends of indexes."""
 PAGE = PageRequest(limit=20)
 
 _READ = text("""
@@ -102,4 +104,4 @@ async def test_a_list_reads_rows_of_its_organization_alone(large: CountedReads) 
     stores = sql_stores(large)
     for name, ask in LISTS.items():
         await ask(stores)
-        assert all(rows <= OWN for rows in large.rows.values()), (name, large.rows)
+        assert all(rows <= MOST.get(name, OWN) for rows in large.rows.values()), (name, large.rows)

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, event
 from sqlalchemy.dialects.sqlite import dialect
 
 from application.runs.ports import RunFilter
+from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs.filters import conditions
@@ -113,6 +114,24 @@ async def test_runs_of_a_conversation_are_found_by_its_digest_alone(sqlite: Sqli
     steps = await sqlite.read(plan, scope=SYSTEM)
     assert "INDEX ix_run_request_history_key (organization_id=? AND history_key=?)" in steps[0]
     assert "(id=?)" in steps[1]
+
+
+@pytest.mark.requirement("K4")
+async def test_failed_runs_are_found_in_an_index_of_runs_that_did_not_complete(sqlite: SqliteDatabase) -> None:
+    """Most runs complete: their organization's must not be read for a page of those that failed."""
+    failed = select_run.where(*conditions(ORG, RunFilter(status=RunStatus.FAILED)))
+    statement = (
+        failed.order_by(run.c.created_at.desc(), run.c.id.desc())
+        .limit(20)
+        .compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+    )
+
+    def plan(connection: Connection) -> list[str]:
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
+
+    steps = await sqlite.read(plan, scope=SYSTEM)
+    assert "USING INDEX ix_run_not_completed (organization_id=? AND status=?)" in steps[0]
+    assert not any("B-TREE" in step for step in steps)
 
 
 @pytest.mark.requirement("K8")

@@ -1,12 +1,13 @@
 """Conditions of a `RunFilter` in SQL. What it searches in JSON columns, it compares with their stored text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from sqlalchemy import ColumnElement, Text, and_, exists, func, or_, type_coerce
+from sqlalchemy import ColumnElement, Text, and_, bindparam, exists, func, or_, type_coerce
 
 from application.runs.ports import RunFilter
 from domain.ids import OrganizationId
 from domain.json_value import JsonValue
+from domain.runs.run import RunStatus
 from infrastructure.persistence.columns.paging import among_newest
 from infrastructure.persistence.tables import run, run_request, tool_call
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -14,6 +15,11 @@ from infrastructure.runtime.json_text import encode
 
 _input = func.replace(type_coerce(run_request.c.input, Text), '{"type":"text","text":"', "")
 _metadata = type_coerce(run_request.c.metadata, Text)
+_USUAL = (RunStatus.QUEUED, RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION, RunStatus.COMPLETED)
+# Literal, in the order of the index's condition: SQLite requires this for a partial index.
+_is_not_completed = run.c.status.not_in(
+    bindparam("usual", [status.value for status in _USUAL], expanding=True, literal_execute=True)
+)
 _call = type_coerce(tool_call.c.call, Text)
 changed_at = func.coalesce(run.c.finished_at, run.c.started_at, run.c.created_at)
 
@@ -21,9 +27,10 @@ changed_at = func.coalesce(run.c.finished_at, run.c.started_at, run.c.created_at
 def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
     """All of them must hold."""
     statuses = (*wanted.statuses, *(() if wanted.status is None else (wanted.status,)))
-    is_open = bool(statuses) and not any(status.is_terminal for status in statuses)
-    if is_open:
-        yield is_unfinished
+    indexed = _indexed(statuses)
+    is_open = indexed is is_unfinished
+    if indexed is not None:
+        yield indexed
     if wanted.history_key is None:  # With `coalesce`, SQLite reads the unfinished runs and not all of the organization.
         yield (func.coalesce(run.c.organization_id, "") if is_open else run.c.organization_id) == organization_id
     else:  # With the organization of `run`, SQLite would walk all its runs by their time to find none.
@@ -50,6 +57,15 @@ def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[C
     if searches := tuple(_searches(wanted)):
         yield among_newest(run, organization_id, until=wanted.until)
         yield from searches
+
+
+def _indexed(statuses: Sequence[RunStatus]) -> ColumnElement[bool] | None:
+    """The condition of the index that has all runs with the statuses, beside those of all runs."""
+    if not statuses:
+        return None
+    if not any(status.is_terminal for status in statuses):
+        return is_unfinished
+    return None if set(statuses) & set(_USUAL) else _is_not_completed
 
 
 def _searches(wanted: RunFilter) -> Iterator[ColumnElement[bool]]:

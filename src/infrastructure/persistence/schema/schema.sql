@@ -1,4 +1,4 @@
--- revision 0097
+-- revision 0083
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -850,3 +850,4 @@ CREATE TABLE person_grant (
 );
 CREATE INDEX ix_person_grant_server_id ON person_grant (server_id);
 CREATE INDEX ix_person_grant_person_id ON person_grant (person_id);
+CREATE INDEX ix_run_not_completed ON run (organization_id, status, created_at, id) WHERE status NOT IN ('queued', 'in_progress', 'requires_action', 'completed');

@@ -75,6 +75,14 @@ run = Table(
         "id",
         where="status IN ('queued', 'in_progress', 'requires_action')",
     ),
+    partial_index(
+        "ix_run_not_completed",
+        "organization_id",
+        "status",
+        "created_at",
+        "id",
+        where="status NOT IN ('queued', 'in_progress', 'requires_action', 'completed')",
+    ),
     partial_index("ix_run_queued", "organization_id", "agent_id", "lane", "created_at", where="status = 'queued'"),
     partial_index(
         "uq_run_active_thread",
