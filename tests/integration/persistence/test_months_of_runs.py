@@ -1,12 +1,14 @@
 """Events and tool calls of runs on PostgreSQL lie in monthly partitions by the ids of their runs, and a month goes with its partitions."""
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import psycopg
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, derived_id
@@ -122,7 +124,7 @@ class Runs:
 @pytest.fixture
 async def runs(postgres_databases: PostgresDatabases) -> AsyncIterator[Runs]:
     with with_ended_months(postgres_databases, 3) as url:
-        database = PostgresDatabase(url, connections=3)
+        database = PostgresDatabase(url, connections=3, lock_wait_s=60)
         async with opened(database, an_organization(ORG), an_organization(OTHER_ORG)) as stores:
             for number, (of, agent_id) in enumerate(AGENTS.items()):
                 await stores.agents.add(
@@ -222,6 +224,36 @@ async def test_deleting_runs_deletes_their_events_and_calls_in_all_months(runs: 
     assert await runs.database.read(lambda connection: connection.execute(count).scalar_one(), scope=SYSTEM) == 0
     await SqlMonthlyTables(database=runs.database).remove_empty_months()
     assert [runs.months(table) for table in ("run_event", "tool_call")] == [[], []]
+
+
+READS: Mapping[str, Callable[[Stores, RunId], Awaitable[Sequence[object]]]] = {
+    "run_event": lambda stores, run_id: stores.runs.events(ORG, run_id, after_seq=0, limit=100),
+    "tool_call": lambda stores, run_id: stores.runs.tool_calls(ORG, run_id),
+}
+
+
+@pytest.mark.parametrize("table", list(READS))
+async def test_what_a_removal_moves_while_a_reader_waits_for_it_is_not_missing(runs: Runs, table: str) -> None:
+    run = await runs.run(moment_in(OLDEST))
+    expected = await READS[table](runs.stores, run.id)
+    assert expected
+    with psycopg.connect(runs.url) as remover:
+        remover.execute(f"SET ROLE {SYSTEM_ROLE}".encode())
+        month = f"{table}_{name_of(OLDEST)}"
+        remover.execute("SELECT remove_month(%s, %s, %s, %s)", (table, month, len(expected), [run.id]))
+        reading = asyncio.ensure_future(READS[table](runs.stores, run.id))
+        async with asyncio.timeout(60):
+            while not await runs.database.read(partial(_is_waited_for, table), scope=SYSTEM):
+                assert not reading.done()
+        remover.commit()
+        assert await reading == expected
+
+
+def _is_waited_for(table: str, connection: Connection) -> bool:
+    waiting = text(
+        "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = CAST(:of AS regclass) AND NOT granted AND mode = 'AccessShareLock')"
+    )
+    return bool(connection.execute(waiting, {"of": table}).scalar_one())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from domain.ids import OrganizationId
 from infrastructure.persistence.audit.entries import ENTRY, IS_SEALED, LINKS, links_behind, stored_head, stored_link_of
 from infrastructure.persistence.audit.log import conditions
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.engine.postgres.months import months_have_changed
+from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.tables import audit_event, audit_seal
 
 _last_number = select(func.max(audit_seal.c.number)).where(audit_seal.c.organization_id == bindparam("of_organization"))
@@ -57,11 +57,7 @@ class SqlAuditChain:
             waiting: tuple[Entry, ...] = tuple(tuple(row) for row in rows)
             return ExportPart(links=found, unsealed=waiting, is_last=True)
 
-        def unit(connection: Connection) -> tuple[ExportPart, bool]:
-            return matching(connection), months_have_changed(connection, audit_event.name)
-
-        part, is_past = await self._database.read(unit, scope=organization_id)
-        return await self._database.read(matching, scope=organization_id) if is_past else part
+        return await read_past_changes(self._database, matching, of=audit_event.name, scope=organization_id)
 
 
 def _matching_links(wanted: AuditFilter) -> Select[Any]:

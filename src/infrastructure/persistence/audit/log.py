@@ -11,6 +11,7 @@ from domain.ids import OrganizationId
 from infrastructure.persistence.audit.rows import audit_event_of, record
 from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.tables import audit_event
 
 
@@ -35,7 +36,7 @@ class SqlAuditLog:
                 convert=audit_event_of,
             )
 
-        return await self._database.read(unit, scope=organization_id)
+        return await read_past_changes(self._database, unit, of=audit_event.name, scope=organization_id)
 
     async def record(self, audit: AuditEvent) -> None:
         await self._database.write(lambda connection: record(connection, audit), scope=audit.organization_id)

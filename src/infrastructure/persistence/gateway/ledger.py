@@ -23,6 +23,7 @@ from domain.tools.result import ToolResult
 from infrastructure.persistence.approvals.rows import cancel_approvals
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.engine.database import SYSTEM, Database, Unit
+from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import ByKeys, Staged, Stages
 from infrastructure.persistence.gateway.call_rows import call_of, call_row, has_made, insert_call
@@ -145,8 +146,10 @@ class SqlGatewayLedger:
         self, organization_id: OrganizationId, session_id: GatewaySessionId
     ) -> tuple[tuple[GatewayCall, GatewaySettlement | None], ...]:
         wanted = {"of_organization": organization_id, "of_session": session_id}
-        return await self._database.read(
+        return await read_past_changes(
+            self._database,
             lambda connection: tuple(call_of(row) for row in connection.execute(_of_session, wanted)),
+            of=gateway_call.name,
             scope=organization_id,
         )
 

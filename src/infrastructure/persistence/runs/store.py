@@ -26,6 +26,7 @@ from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
 from infrastructure.persistence.columns.paging import among_newest, newest_first
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import ByKeys, Staged, Stages
 from infrastructure.persistence.runs.changes import change_one, load_run
@@ -42,7 +43,7 @@ from infrastructure.persistence.runs.start import (
 )
 from infrastructure.persistence.runs.steps import follow_up
 from infrastructure.persistence.secrets.box import SecretBox
-from infrastructure.persistence.tables import message, run, run_request
+from infrastructure.persistence.tables import message, run, run_event, run_request, tool_call
 from infrastructure.persistence.threads.message_rows import message_of, shown_columns
 from infrastructure.persistence.webhooks.urls import sealed_url
 
@@ -165,17 +166,23 @@ class SqlRunStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def tool_calls(self, organization_id: OrganizationId, run_id: RunId) -> tuple[ToolCall, ...]:
-        return await self._database.read(
-            lambda connection: calls_of_run(connection, organization_id, run_id), scope=organization_id
+        return await read_past_changes(
+            self._database,
+            lambda connection: calls_of_run(connection, organization_id, run_id),
+            of=tool_call.name,
+            scope=organization_id,
         )
 
     async def events(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
         wanted = {"organization_id": organization_id, "run_id": run_id, "after_seq": after_seq, "limit": limit}
-        return await self._database.read(
-            ByKeys(lambda connection: events_after(connection, wanted)), scope=organization_id
-        )
+        unit = ByKeys(lambda connection: events_after(connection, wanted))
+        found = await self._database.read(unit, scope=organization_id)
+        if found or after_seq:
+            return found
+        # Each run has a first event, unless it moved to another partition, or retention has removed it.
+        return await read_past_changes(self._database, unit, of=run_event.name, scope=organization_id)
 
     async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
 

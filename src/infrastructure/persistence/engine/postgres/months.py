@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Row, text
 
 from application.audit.ports import Month
+from infrastructure.persistence.engine.database import Database, Scope, Unit
+
+T = TypeVar("T")
 
 _MOST_COPIED: Final = 10_000
 
@@ -49,8 +52,17 @@ def oldest_month(connection: Connection, of: str) -> "Row[tuple[str, str, str]] 
     return connection.execute(_oldest, {"of": of}).first()
 
 
-def months_have_changed(connection: Connection, of: str) -> bool:
-    """Whether months were added or removed after the snapshot of this transaction. It does not show the rows that they moved."""
+async def read_past_changes(database: Database, unit: Unit[T], *, of: str, scope: Scope) -> T:
+    """Read from a table with months, and once more if some were added or removed after the snapshot: it does not show rows that moved."""
+
+    def checked(connection: Connection) -> tuple[T, bool]:
+        return unit(connection), _months_have_changed(connection, of)
+
+    found, is_past = await database.read(checked, scope=scope)
+    return await database.read(unit, scope=scope) if is_past else found
+
+
+def _months_have_changed(connection: Connection, of: str) -> bool:
     if connection.dialect.name == "sqlite":
         return False
     changed: bool = connection.execute(_changed, {"of": of}).scalar_one()
