@@ -37,6 +37,14 @@ class Elicitation:
         """Whether this asks for the person's account at the server."""
         return self.url is not None and self.request_id.rpartition(".")[2] == ACCOUNT_QUESTION
 
+    @property
+    def account_page(self) -> str | None:
+        """The path and query of the page where the account is connected, if this asks for it."""
+        if self.url is None or not self.is_for_account:
+            return None
+        _, scheme_ends, rest = self.url.partition("://")
+        return f"/{rest.partition('/')[2]}" if scheme_ends else self.url
+
     def as_json(self) -> JsonObject:
         """`{request_id, message, schema | url}`."""
         asked: JsonObject = {"schema": self.schema} if self.url is None else {"url": self.url}

@@ -18,7 +18,7 @@ from application.runs.sealed_input import sealed
 from application.system.readiness import Obstacle
 from domain.identity.api_key import ApiKey
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, RunId
+from domain.ids import ApiKeyId, McpServerId, RunId
 from domain.mcp.elicitation import Elicitation, InputRound
 from domain.policy.approvers import Approvers
 from domain.runs.ledger import ToolCallState
@@ -110,6 +110,9 @@ class ObedientWorker:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
         self.act = Act.FINISH
+        self.question = COLOUR
+        self.asking_server: McpServerId | None = None
+        """What is asked by `Act.ELICIT`, and for which server."""
         self.approvers: tuple[Approvers, ...] = ()
         """Of approvals that the next runs need."""
         self.submitted: list[RunId] = []
@@ -146,12 +149,12 @@ class ObedientWorker:
             return
         if self.act is Act.ELICIT:
             asking = replace(
-                a_tool_call(run_id=run_id),
+                a_tool_call(run_id=run_id, server_id=self.asking_server),
                 state=ToolCallState.AWAITING_INPUT,
-                elicitation=COLOUR.current,
-                input=sealed(COLOUR, SecretBox([BOX_KEY])),
+                elicitation=self.question.current,
+                input=sealed(self.question, SecretBox([BOX_KEY])),
             )
-            reply = reply_step(claimed.run, a_tool_call(run_id=run_id))
+            reply = reply_step(claimed.run, a_tool_call(run_id=run_id, server_id=self.asking_server))
             await journal.commit(claimed.lease, reply)
             await journal.commit(claimed.lease, asking_step(reply.run, asking))
             return
@@ -271,7 +274,7 @@ class Harness:
         worker, clock = self._container.run_queue(), self._container.clock()
         assert isinstance(worker, ObedientWorker)
         assert isinstance(clock, StepClock)
-        worker.act = Act.FINISH
+        worker.act, worker.question, worker.asking_server = Act.FINISH, COLOUR, None
         worker.submitted.clear()
         self._vault.stale = STALE
         self._readiness.missing = ()

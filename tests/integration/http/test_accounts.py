@@ -2,16 +2,19 @@
 authorization server."""
 
 import html
+from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
 from domain.identity.role import Role
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, McpServerId
+from domain.mcp.elicitation import ACCOUNT_QUESTION, Elicitation, InputRound
 from interfaces.http.oauth.routes import ACCOUNT_COOKIE
 from tests.builders import a_key
-from tests.integration.http.service import Service, paths_of, problem_of, token_of
+from tests.composition import MODEL
+from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
 from tests.integration.http.test_console import browse, signed_in
 
 pytestmark = pytest.mark.requirement("P3")
@@ -120,3 +123,28 @@ async def test_credentials_of_each_person_need_a_consent_and_a_protocol_of_mcp(
 ) -> None:
     refused = await service.call("POST", "/v1/mcp-servers", json={**TICKETS, **changes})
     assert paths_of(problem_of(refused, 422, "mcp_server_invalid")) == ["credentials"]
+
+
+async def test_a_run_that_waits_is_in_the_inbox_with_its_link_and_ends_after_the_consent(service: Service) -> None:
+    await people(service)
+    for key_id, key in list(service.state.keys.items()):
+        if key_id.startswith("usr_"):
+            service.state.keys[key_id] = replace(key, role=Role.RUNNER)
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    question = Elicitation(
+        request_id=ACCOUNT_QUESTION, message="Connect it.", url="https://x.y/console/accounts?server=tickets"
+    )
+    service.worker.act, service.worker.question = Act.ELICIT, InputRound(number=1, questions=(question,))
+    service.worker.asking_server = McpServerId(str((await account(service, ANN))["server_id"]))
+    started = [
+        (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "Mine?"}, token=token)).json()["id"]
+        for token in (ANN, BEN)
+    ]
+    service.worker.act = Act.FINISH
+    waiting = (await service.call("GET", f"/v1/runs/{started[0]}", token=ANN)).json()
+    assert waiting["status"] == "requires_action"
+    page = (await browse(service, "GET", f"/console/runs/{started[0]}", headers=await signed_in(service, ANN))).text
+    assert '<a href="/console/accounts?server=tickets">Connect your account</a>' in page
+    await connect(service, ANN)
+    states = [(await service.call("GET", f"/v1/runs/{run_id}", token=ANN)).json()["status"] for run_id in started]
+    assert states == ["completed", "requires_action"]

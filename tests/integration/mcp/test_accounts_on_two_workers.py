@@ -40,7 +40,7 @@ async def account_of(
         try:
             reply = await process.connections.call_tool(server, scope, a_call("whoami"))
         except McpFailure as failure:
-            if failure.kind is not McpFailureKind.CONNECTION_LOST:
+            if failure.kind not in (McpFailureKind.CONNECTION_LOST, McpFailureKind.NOT_CONNECTED):
                 raise
         else:
             return authorization.accounts.get(text_of(reply))

@@ -8,7 +8,7 @@ from typing import Any, cast
 from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequest, ClientRequestKind
-from domain.mcp.elicitation import Elicitation
+from domain.mcp.elicitation import ACCOUNT_QUESTION, Elicitation
 from infrastructure.mcp.text import capped, clean, clean_value
 
 _KINDS = frozenset(ClientRequestKind)
@@ -84,7 +84,7 @@ def read_question(key: str, params: object) -> Elicitation:
 
 
 def _check_key(key: str) -> None:
-    if len(key) > _MAX_KEY or clean(key) != key:
+    if len(key) > _MAX_KEY or clean(key) != key or key.rpartition(".")[2] == ACCOUNT_QUESTION:
         raise _invalid("The server's name for a question cannot be used.")
 
 

@@ -68,6 +68,8 @@ def test_what_else_a_server_asks_for_is_named() -> None:
         {"inputRequests": {str(number): form() for number in range(9)}},
         {"inputRequests": {"x" * 129: form()}},
         {"inputRequests": {"a\x00": form()}},
+        {"inputRequests": {"dragoman/account": page("https://attacker.example/console/accounts")}},
+        {"inputRequests": {"1.dragoman/account": page("https://attacker.example/console/accounts")}},
         {"inputRequests": {"a": {"method": "elicitation/create"}}},
         {"inputRequests": {"a": form(message=7)}},
         {"inputRequests": {"a": form(schema=None)}},
