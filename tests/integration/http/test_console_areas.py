@@ -46,6 +46,16 @@ async def test_a_schedule_is_made_shown_with_its_next_five_times_paused_and_dele
     paused = await page(service, "/schedules")
     assert "paused" in paused
     assert "<li><time" not in paused
+    edit = f"/schedules/{schedule['id']}"
+    assert "Good morning" in await page(service, edit)
+    changed = {**form, "version": str(schedule["version"] + 1), "cron": "30 9 * * *", "input": "Good day"}
+    assert (await send(service, edit, viewer, **changed)).status_code == 403
+    assert (await send(service, edit, **{**changed, "version": "1"})).status_code == 412
+    refused = await send(service, edit, **{**changed, "cron": "late"})
+    assert 'data-field="cron"' in refused.text
+    assert (await send(service, edit, **changed)).headers["hx-redirect"] == "/console/schedules"
+    now = (await service.call("GET", f"/v1/schedules/{schedule['id']}")).json()
+    assert (now["cron"], now["enabled"], now["input"][0]["text"]) == ("30 9 * * *", False, "Good day")
     await send(service, f"/schedules/{schedule['id']}/delete")
     assert "No schedules yet" in await page(service, "/schedules")
 

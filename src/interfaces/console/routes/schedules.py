@@ -13,14 +13,14 @@ from application.agents.queries import ListAgents
 from application.schedules.create_schedule import CreateSchedule, CreateScheduleCommand
 from application.schedules.delete_schedule import DeleteSchedule, DeleteScheduleCommand
 from application.schedules.ports import CronTimes
-from application.schedules.queries import ListSchedules
+from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.update_schedule import UpdateSchedule, UpdateScheduleCommand
 from application.system.ports import Clock
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.schedules.schedule import Schedule
 from domain.threads.message import TextContent
-from interfaces.console.faults import FormCheck
+from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
@@ -96,6 +96,51 @@ async def create_schedule(
     return check.shown(pages, request)
 
 
+@get("/schedules/{schedule_id:str}")
+async def show_schedule(
+    *,
+    request: ConsoleRequest,
+    schedule_id: FromPath[str],
+    pages: NamedDependency[Pages],
+    get_schedule: NamedDependency[GetSchedule],
+    list_agents: NamedDependency[ListAgents],
+) -> Response[str]:
+    principal = request.principal
+    principal.require(Role.ADMIN)
+    schedule = await get_schedule.execute(principal, schedule_id)
+    agents = await all_of(lambda page: list_agents.execute(principal=principal, page=page))
+    text = _text_of(schedule)
+    return pages.show(request, "schedule.html", {"schedule": schedule, "agents": agents, "text": text})
+
+
+@post("/schedules/{schedule_id:str}", status_code=200)
+async def save_schedule(
+    *,
+    request: ConsoleRequest,
+    schedule_id: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    update_schedule: NamedDependency[UpdateSchedule],
+) -> Response[str]:
+    """Save it, unless another admin saved since the form was opened. An input with images or files has no field, and
+    stays."""
+    changes: dict[str, object] = {name: data.get(name, "").strip() for name in ("name", "cron", "timezone")}
+    if "input" in data:
+        changes["input"] = (TextContent(text=data["input"].replace("\r\n", "\n")),)
+    with FormCheck() as check:
+        await update_schedule.execute(
+            UpdateScheduleCommand(
+                principal=request.principal,
+                schedule=schedule_id,
+                changes=changes,
+                agent=data.get("agent"),
+                expected_version=entered_version(data.get("version", "")),
+            )
+        )
+        return _to_list()
+    return check.shown(pages, request)
+
+
 @post("/schedules/{schedule_id:str}/enabled", status_code=200)
 async def pause_or_resume(
     request: ConsoleRequest,
@@ -116,6 +161,15 @@ async def delete_schedule(
 ) -> Response[str]:
     await delete_schedule.execute(DeleteScheduleCommand(principal=request.principal, schedule=schedule_id))
     return _to_list()
+
+
+def _text_of(schedule: Schedule) -> str | None:
+    """The message, if it is one text; None for one with images or files."""
+    match schedule.input:
+        case (TextContent(text=text),):
+            return text
+        case _:
+            return None
 
 
 def _to_list() -> Response[str]:
