@@ -8,8 +8,9 @@ from domain.ids import McpServerId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.installation import Installation
 from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
+from domain.tools.tool import McpBinding, Tool
 from infrastructure.runtime.public_address import ListeningAddress
-from tests.builders import ORG, OTHER_ORG, START, a_server, an_organization
+from tests.builders import ORG, OTHER_ORG, SERVER, START, a_server, a_tool, an_organization
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 
@@ -43,6 +44,11 @@ def a_switch(state: InMemoryState) -> McpSwitch:
 def permit_kinds(state: InMemoryState, *kinds: str) -> None:
     """The organization may have these kinds of servers only."""
     state.organizations[ORG] = replace(state.organizations[ORG], mcp_kinds=kinds)
+
+
+def a_person_tool() -> Tool:
+    """`mcp__files__echo` of a server that is used with each person's own account."""
+    return a_tool(mcp=McpBinding(server_id=SERVER, server_slug="files", tool_name="echo", own_accounts=True))
 
 
 def a_person_server(credentials: Credentials = Credentials.PERSON) -> McpServer:

@@ -229,6 +229,7 @@ class StoredRunHarness(RunHarness):
                 ),
             ),
             agents=stores.agents,
+            servers=self.servers,
             schemas=self.schemas,
             box=self.box,
             clock=self.clock,

@@ -64,8 +64,8 @@ class CheckDecisions:
         self, principal: Principal, run: Run, decisions: tuple[CallDecision, ...], *, at: datetime
     ) -> CheckedDecisions:
         """Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`, `approval_cancelled`,
-        `run_not_waiting`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`), INVALID (`tool_call_not_pending`, `arguments_invalid`,
-        `arguments_denied`)."""
+        `run_not_waiting`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`, `account_not_yours`), INVALID (`tool_call_not_pending`,
+        `arguments_invalid`, `arguments_denied`)."""
         if not decisions:
             return CheckedDecisions()
         stored = await self._approvals.of_run(run.organization_id, run.id)
@@ -86,7 +86,7 @@ class CheckDecisions:
                 stale=next(approval.id for _, approval in chosen if approval in stale),
             )
         guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
-        edited = await self._edited(run, agent, chosen, guard)
+        edited = await self._edited(principal, run, agent, chosen, guard)
         return CheckedDecisions(
             outcomes=tuple(
                 decided_outcome(principal, approval, decision, guard, edited=edited.get(decision.tool_call_id), at=at)
@@ -104,7 +104,12 @@ class CheckDecisions:
         return not approval.is_bound_to(agent.version, None if server is None else server.version)
 
     async def _edited(
-        self, run: Run, agent: Agent | None, chosen: Sequence[tuple[CallDecision, Approval]], guard: CanaryGuard
+        self,
+        principal: Principal,
+        run: Run,
+        agent: Agent | None,
+        chosen: Sequence[tuple[CallDecision, Approval]],
+        guard: CanaryGuard,
     ) -> dict[ToolCallId, JsonObject]:
         edited = [
             (index, decision.arguments, approval)
@@ -134,7 +139,13 @@ class CheckDecisions:
         toolset = with_client_tools(toolset, run.client_tools)
         return {
             approval.tool_call_id: checked_arguments(
-                arguments, approval.tool, toolset, guard, self._check, path=_path(index)
+                arguments,
+                approval.tool,
+                toolset,
+                guard,
+                self._check,
+                path=_path(index),
+                is_own=principal.person_id == scope.person_id,
             )
             for index, arguments, approval in edited
         }

@@ -1,4 +1,4 @@
-"""Rules of decisions that need more than the approval: role, edited arguments, canary tokens.
+"""Rules of decisions that need more than the approval: role, edited arguments, accounts, canary tokens.
 
 Shared by calls of runs and of gateway sessions; `domain/approvals/decision.py` has the other rules.
 """
@@ -11,6 +11,7 @@ from application.tools.result_text import FAILURE_LIMIT_BYTES, cleaned, cut
 from application.tools.toolset import Toolset
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.approvals.decision import CallDecision
+from domain.approvals.refusals import account_not_yours
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -55,11 +56,19 @@ def decided_outcome(
 
 
 def checked_arguments(
-    arguments: JsonObject, tool: str, toolset: Toolset, guard: CanaryGuard, check: CheckToolCall, *, path: str
+    arguments: JsonObject,
+    tool: str,
+    toolset: Toolset,
+    guard: CanaryGuard,
+    check: CheckToolCall,
+    *,
+    path: str,
+    is_own: bool,
 ) -> JsonObject:
     """Edited arguments as sent. They contain no canary token, fit the tool's schema, and policy
-    allows them; the decision fulfils a required approval. Raises INVALID `arguments_invalid`,
-    `arguments_denied`, with their `path` in the request."""
+    allows them; the decision fulfils a required approval. `is_own`: the caller is the person who acts; others do not
+    edit calls that use that person's account. Raises INVALID `arguments_invalid`, `arguments_denied`, with their
+    `path` in the request, FORBIDDEN `account_not_yours`."""
     canary_id = guard.arguments(arguments)
     if canary_id is not None:
         holds = Violation(path=path, message=f"holds the canary token {canary_id}")
@@ -67,6 +76,8 @@ def checked_arguments(
     checked = check.recheck(tool, arguments, toolset)
     refusal = checked.answer
     if refusal is None:
+        if not is_own and checked.tool is not None and checked.tool.uses_own_accounts:
+            raise account_not_yours()
         return checked.params
     code = "arguments_invalid" if refusal.error_code in _SCHEMA_FAULTS else "arguments_denied"
     refused = Violation(path=path, message=refusal.text)

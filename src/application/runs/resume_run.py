@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from application.agents.ports import AgentStore
 from application.approvals.check_decisions import CheckDecisions
 from application.approvals.decision_rules import require_decider
+from application.mcp.ports import McpServerStore
 from application.policy.canary_guard import CanaryGuard
 from application.policy.ports import SchemaValidator
 from application.runs.elicitation_answers import read_answer
@@ -16,12 +17,14 @@ from application.tools.ports import Box
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
 from domain.approvals.approval import ApprovalOutcome
 from domain.approvals.decision import CallDecision
-from domain.approvals.refusals import approval_stale
+from domain.approvals.refusals import account_not_yours, approval_stale
 from domain.errors import Violation, existing, invalid
-from domain.identity.api_key import Principal
+from domain.identity.api_key import Principal, person_of
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonValue
+from domain.mcp.elicitation import ElicitationAction
+from domain.mcp.server import Credentials
 from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.resuming import Resumption
 from domain.runs.run import Run, RunStatus
@@ -53,7 +56,8 @@ class ResumeRun:
     - Requires `runner` for the caller's own runs, `operator` for others, and `operator` to
       approve or deny calls.
     - A result is accepted once, and only for a pending client tool call.
-    - A call whose server asks for input takes an answer that fits the question.
+    - A call whose server asks for input takes an answer that fits the question. Where the server is used with the
+      account of the person who acts, others only decline; our own question for the account takes any answer.
     - `CheckDecisions` has the rules of decisions. A stale approval is rejected, and the run is
       resumed to check its calls again.
     - All of the results, answers and decisions are stored, or none (`Resumption`).
@@ -67,6 +71,7 @@ class ResumeRun:
         queue: RunQueue,
         decisions: CheckDecisions,
         agents: AgentStore,
+        servers: McpServerStore,
         schemas: SchemaValidator,
         box: Box,
         clock: Clock,
@@ -75,6 +80,7 @@ class ResumeRun:
         self._reader = reader
         self._decisions = decisions
         self._agents = agents
+        self._servers = servers
         self._queue = queue
         self._schemas = schemas
         self._box = box
@@ -98,6 +104,7 @@ class ResumeRun:
         decided = await self._decided(command, run)
         _refuse_strangers(run, command.tool_results)
         asking = await self._asking(run)
+        await self._refuse_others_accounts(command, run, asking)
         guard = await self._guard(run)
         now = self._clock.now()
         results = {
@@ -141,6 +148,20 @@ class ResumeRun:
             return {}
         calls = await self._reader.tool_calls(run.organization_id, run.id)
         return {call.id: call for call in calls if call.state is ToolCallState.AWAITING_INPUT}
+
+    async def _refuse_others_accounts(
+        self, command: ResumeRunCommand, run: Run, asking: dict[ToolCallId, ToolCall]
+    ) -> None:
+        if command.principal.person_id == person_of(run.requested_by):
+            return
+        for given in command.tool_results:
+            call = asking.get(given.tool_call_id)
+            if call is None or call.server_id is None or call.elicitation is None or call.elicitation.is_for_account:
+                continue
+            accepts = isinstance(given.result, dict) and given.result.get("action") == ElicitationAction.ACCEPT
+            server = await self._servers.get(run.organization_id, call.server_id) if accepts else None
+            if server is not None and server.config.credentials is Credentials.PERSON:
+                raise account_not_yours()
 
     def _answer(self, given: ClientToolResult, call: ToolCall, index: int, guard: CanaryGuard) -> InputAnswer:
         if call.elicitation is None or call.input is None:

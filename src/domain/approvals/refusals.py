@@ -46,6 +46,15 @@ def not_an_approver(approval_id: ApprovalId) -> ServiceError:
     )
 
 
+def account_not_yours() -> ServiceError:
+    return ServiceError(
+        "account_not_yours",
+        ErrorKind.FORBIDDEN,
+        "This call uses the account of the person who started it. Only that person changes its arguments or fills in its "
+        "forms; you may approve it as it is, deny it, or decline.",
+    )
+
+
 def refuse_unless_pending(approval: Approval) -> None:
     """Raise the error for the approval's state, unless it is pending."""
     match approval.state:

@@ -86,6 +86,11 @@ class Tool:
         """What an approval of a call is bound to, besides tool, arguments and agent."""
         return None if self.mcp is None else self.mcp.pin
 
+    @property
+    def uses_own_accounts(self) -> bool:
+        """Whether its calls use the account of the person who acts."""
+        return self.mcp is not None and self.mcp.own_accounts
+
     def is_for(self, audience: Audience) -> bool:
         """Whether its server offers the tool to models, or to apps. Tools without a definition are for both."""
         definition = None if self.mcp is None else self.mcp.definition

@@ -115,6 +115,7 @@ class Runs(containers.DeclarativeContainer):
     resume_run = singleton(
         ResumeRun,
         reader=Storage.runs,
+        servers=Storage.fresh_servers,
         queue=Storage.run_queue,
         decisions=singleton(
             CheckDecisions,

@@ -6,7 +6,7 @@ from application.approvals.deciders import Deciders
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import session_approvals_topic
 from application.gateway.ports import GatewayApprovals, GatewaySessionStore
-from application.gateway.tools.gateway_toolset import GatewayToolset, GatewayToolsets
+from application.gateway.tools.gateway_toolset import GatewayToolset, GatewayToolsets, scope_of
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.tools.check_tool_call import CheckToolCall
@@ -50,8 +50,8 @@ class DecideGatewayApproval:
 
     async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
         """Decide a pending approval of a session. Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`,
-        `approval_cancelled`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`, `agent_disabled`), INVALID (`arguments_invalid`,
-        `arguments_denied`)."""
+        `approval_cancelled`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`, `account_not_yours`, `agent_disabled`), INVALID
+        (`arguments_invalid`, `arguments_denied`)."""
         now = self._clock.now()
         deciders = await self._deciders.of(principal, [approval])
         refuse_decision(deciders[approval.id], approval, decision, at=now, path=_PATH)
@@ -63,7 +63,10 @@ class DecideGatewayApproval:
         guard = await self._toolsets.guard_of(session) if tools is None else tools.guard
         edited = decision.arguments
         if edited is not None and tools is not None:
-            edited = checked_arguments(edited, approval.tool, tools.toolset, guard, self._check, path=_PATH)
+            is_own = principal.person_id == scope_of(session).person_id
+            edited = checked_arguments(
+                edited, approval.tool, tools.toolset, guard, self._check, path=_PATH, is_own=is_own
+            )
         outcome = decided_outcome(principal, approval, decision, guard, edited=edited, at=now)
         if not await self._stored(approval, outcome):
             raise approval_decided(approval.id)

@@ -27,7 +27,8 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.approval_builders import deciders
 from tests.builders import KEY, ORG, START, a_key, a_run, a_server, a_tool_call, after, an_agent
 from tests.doubles.state import InMemoryState
-from tests.people_builders import USER
+from tests.mcp_builders import a_person_tool
+from tests.people_builders import USER, a_person
 from tests.refusals import refused, storage_away
 from tests.run_builders import (
     ASKS,
@@ -231,6 +232,21 @@ async def test_arguments_for_a_tool_that_policy_denies_by_now_are_refused(ports:
 
     with refused("arguments_denied"):
         await ports.check(approve(arguments={"text": "edited"}))
+
+
+@pytest.mark.requirement("C3", "P3")
+async def test_arguments_of_a_call_with_a_persons_account_are_edited_by_that_person_only(ports: Ports) -> None:
+    ports.run = replace(RUN, requested_by=ApiKeyId(USER))
+    ports.catalog.toolset.return_value = a_toolset(a_person_tool(), rules=ASKS)
+    keyed = replace(a_principal(Role.OPERATOR), key_of=USER)
+
+    for other in (a_principal(), a_person(Role.ADMIN, id=UserId(f"{USER}9")), keyed):
+        with refused("account_not_yours"):
+            await ports.check(approve(arguments={"text": "edited"}), by=other)
+
+    [unchanged] = (await ports.check(approve(), by=a_principal())).outcomes
+    [edited] = (await ports.check(approve(arguments={"text": "mine"}), by=a_person(Role.OPERATOR))).outcomes
+    assert (unchanged.state, edited.edited_arguments) == (ApprovalState.APPROVED, {"text": "mine"})
 
 
 @pytest.mark.requirement("C3")

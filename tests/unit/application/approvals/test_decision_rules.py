@@ -25,7 +25,8 @@ GUARD = CanaryGuard({"vault": CANARY})
 
 def checked(arguments: JsonObject, toolset: Toolset | None = None, tool: str = ECHO) -> JsonObject:
     check = CheckToolCall(schemas=JsonSchemaValidator())
-    return checked_arguments(arguments, tool, toolset or a_toolset(rules=ASKS), GUARD, check, path="arguments")
+    tools = toolset or a_toolset(rules=ASKS)
+    return checked_arguments(arguments, tool, tools, GUARD, check, path="arguments", is_own=False)
 
 
 def outcome(*, approve: bool = True, reason: str | None = None, edited: JsonObject | None = None) -> ApprovalOutcome:

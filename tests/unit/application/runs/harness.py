@@ -244,6 +244,7 @@ class RunHarness(RunRecords):
                 deciders=deciders(self.state),
             ),
             agents=self.agents,
+            servers=self.servers,
             schemas=self.schemas,
             box=self.box,
             clock=self.clock,

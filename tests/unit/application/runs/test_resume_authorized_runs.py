@@ -6,9 +6,11 @@ import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
 from application.runs.resume_authorized_runs import ResumeAuthorizedRuns
+from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId, UserId
+from domain.json_value import JsonValue
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.elicitation import Elicitation
 from domain.mcp.server import Credentials, ElicitationPolicy, McpServerKind
@@ -16,6 +18,7 @@ from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
 from tests.builders import ORG
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
+from tests.refusals import refused
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
@@ -74,6 +77,13 @@ class Tickets:
             clock=harness.clock,
         )
         await resuming.connected(harness.server(slug).acting_for(person))
+
+    async def answer_as(self, actor: str, run_id: RunId, answer: JsonValue) -> None:
+        [entry] = self.harness.ledger(run_id)
+        principal = Principal(organization_id=ORG, key_id=ApiKeyId(actor), role=Role.ADMIN)
+        given = (ClientToolResult(tool_call_id=entry.id, result=answer),)
+        command = ResumeRunCommand(principal=principal, run_id=run_id, tool_results=given)
+        await self.harness.resume_run.execute(command)
 
     def question(self, run_id: RunId) -> Elicitation:
         [use] = self.harness.run(run_id).pending
@@ -143,13 +153,24 @@ async def test_answers_that_the_server_got_before_are_sent_again_and_ours_never(
     tickets.connected.add(ANN)
     run_id = await tickets.run_of(ANN)
     tickets.connected.clear()  # the grant ends while the person thinks
-    [entry] = tickets.harness.ledger(run_id)
-    await tickets.harness.resume(run_id, {entry.id: RED})
+    await tickets.answer_as(ANN, run_id, RED)
     await tickets.harness.worker.execute(run_id)
     assert tickets.question(run_id).is_for_account
     await tickets.connect(ANN)
     await tickets.harness.worker.execute(run_id)
     assert tickets.harness.results() == [f"kept: {{'colour': {RED}}}"]
+
+
+async def test_others_decline_a_form_of_the_persons_account_but_do_not_fill_it_in() -> None:
+    tickets = Tickets(lambda _: asking(COLOUR))
+    tickets.connected.add(ANN)
+    run_id = await tickets.run_of(ANN)
+    for other in (BEN, "key_ops"):
+        with refused("account_not_yours"):
+            await tickets.answer_as(other, run_id, RED)
+    assert tickets.harness.run(run_id).status is RunStatus.REQUIRES_ACTION
+    await tickets.answer_as(BEN, run_id, {"action": "decline"})
+    assert tickets.harness.run(run_id).status is RunStatus.QUEUED
 
 
 async def test_a_run_that_ended_meanwhile_stays_ended() -> None:

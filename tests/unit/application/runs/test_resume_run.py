@@ -26,6 +26,7 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import KEY, RUN, START, a_displayable_call, a_tool_call, a_tool_use
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
@@ -95,6 +96,7 @@ class Ports:
             queue=self.queue,
             decisions=self.decisions,
             agents=self.agents,
+            servers=InMemoryMcpServerStore(self.state),
             schemas=self.schemas,
             box=BOX,
             clock=FixedClock(),

@@ -19,6 +19,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.call import GatewayCallState
 from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.json_value import JsonObject
 from domain.policy.rules import ToolRule, Verdict
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
@@ -38,6 +39,8 @@ from tests.gateway_builders import (
     a_state_with,
     a_waiting_call,
 )
+from tests.mcp_builders import a_person_tool
+from tests.people_builders import a_person
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
@@ -186,6 +189,20 @@ async def test_arguments_that_may_not_be_sent_decide_nothing(
         await ports.decide(arguments=arguments, approve=approve)
 
     ports.assert_nothing_is_decided()
+
+
+@pytest.mark.requirement("C3", "P3")
+async def test_arguments_of_a_call_with_the_openers_account_are_edited_by_the_opener_only(ports: Ports) -> None:
+    opener = a_person(Role.OPERATOR)
+    ports.state.gateway_sessions[SESSION.id].session = replace(SESSION, created_by=opener.key_id)
+    ports.toolsets.of.return_value = a_gateway_toolset(a_person_tool(), rules=ASKS)
+
+    with refused("account_not_yours"):
+        await ports.decide(arguments={"text": "edited"})
+    ports.assert_nothing_is_decided()
+
+    await ports.decide(by=opener, arguments={"text": "mine"})
+    assert ports.stored.edited_arguments == {"text": "mine"}
 
 
 @pytest.mark.requirement("C3")
