@@ -20,6 +20,7 @@ from application.retention.ports import ArchivedRun
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId, ThreadId
 from infrastructure.archive.whole_files import keep_names, put_file
+from infrastructure.runtime import json_text
 
 _FORMAT: Final = 1
 
@@ -99,4 +100,4 @@ def _lines_of(one: ArchivedRun) -> Iterator[bytes]:
 
 
 def _line(kind: str, value: object) -> bytes:
-    return msgspec.json.encode({kind: value}) + b"\n"
+    return json_text.encode(msgspec.to_builtins({kind: value})).encode() + b"\n"

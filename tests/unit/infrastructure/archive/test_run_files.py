@@ -46,6 +46,16 @@ async def test_a_run_is_a_line_followed_by_lines_of_its_events_and_calls(tmp_pat
     assert call["input"] is None, "sealed state is of no use without the database"
 
 
+async def test_half_an_emoji_of_a_model_does_not_stop_the_archive(tmp_path: Path) -> None:
+    half = "\ud83d"
+    odd = replace(ONE, events=(replace(EVENT, data={"said": half}),), calls=(replace(CALL, params={"text": half}),))
+    await RunFiles(tmp_path).store(ORG, THREAD, these(odd))
+
+    [path] = files(tmp_path, ".ndjson.gz")
+    _, event, call = (json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines())
+    assert (event["event"]["data"], call["tool_call"]["params"]) == ({"said": half}, {"text": half})
+
+
 async def test_a_manifest_counts_and_has_the_digest_of_the_file_and_both_are_private(tmp_path: Path) -> None:
     await RunFiles(tmp_path).store(ORG, THREAD, these(ONE, OTHER))
 
