@@ -42,8 +42,8 @@ class UpdateSchedule:
     - Admins change schedules.
     - A trigger in progress starts its run with the old or the new settings.
     - Limits are merged one by one.
-    - People put in their own account only. A change by others, except pausing and resuming, takes the account of the
-      person out: it must not do what the person did not see.
+    - People put in their own account only. A change by others, except pausing, takes the account of the person out:
+      it must not do what the person did not see, nor when they paused it.
     - A new expression or time zone, and resuming, compute the next run time from now. Triggers
       during a pause are not made up for.
     - A paused schedule can be changed even if its agent or thread is gone.
@@ -112,6 +112,6 @@ def _with_account(schedule: Schedule, changed: Schedule, command: UpdateSchedule
     if command.own_account is not None:
         return replace(changed, person_id=principal.require_person() if command.own_account else None)
     is_own = schedule.person_id in (None, principal.person_id)
-    if is_own or set(changed_fields(schedule, changed)) <= {"enabled"}:
+    if is_own or changed in (schedule, replace(schedule, enabled=False)):
         return changed
     return replace(changed, person_id=None)

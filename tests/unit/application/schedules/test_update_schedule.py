@@ -259,6 +259,7 @@ async def test_people_put_in_their_own_account_and_take_it_out(ports: Ports) -> 
 @pytest.mark.requirement("P3")
 async def test_a_change_by_another_takes_the_account_out_and_pausing_does_not(ports: Ports) -> None:
     ports.stored = replace(STORED, person_id=USER)
+    assert (await ports.update()).person_id == USER
     paused = await ports.update(changes={"enabled": False})
     assert paused.person_id == USER
     assert (
@@ -266,3 +267,11 @@ async def test_a_change_by_another_takes_the_account_out_and_pausing_does_not(po
     ).person_id is None
     [_, entry] = ports.state.audit.values()
     assert "person_id" in str(entry.details["changed"])
+
+
+@pytest.mark.requirement("P3")
+async def test_only_the_person_resumes_a_schedule_with_their_account(ports: Ports) -> None:
+    ports.stored = replace(STORED, person_id=USER, enabled=False)
+    assert (await ports.update(changes={"enabled": True}, principal=a_person(Role.ADMIN))).person_id == USER
+    ports.stored = replace(STORED, person_id=USER, enabled=False)
+    assert (await ports.update(changes={"enabled": True})).person_id is None
