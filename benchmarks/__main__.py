@@ -24,6 +24,7 @@ from benchmarks import (
     large,
     limits,
     listeners,
+    protocols,
     queue,
     run_start,
     runs,
@@ -97,6 +98,7 @@ PARTS = (
         about="What servers add to the start of a run.",
         measure=lambda: asyncio.run(run_start.measure()),
     ),
+    Part(name="protocols", title="Protocols of front ends", about=protocols.ABOUT, measure=protocols.report),
     Part(
         name="control",
         title="Control",

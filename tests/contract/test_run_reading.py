@@ -89,6 +89,8 @@ async def several(run_stores: Stores) -> Stores:
         (RunFilter(status=RunStatus.COMPLETED), [1]),
         (RunFilter(status=RunStatus.FAILED), []),
         (RunFilter(thread_id=THREAD, status=RunStatus.QUEUED), [2]),
+        (RunFilter(thread_id=THREAD, status=RunStatus.COMPLETED), [1]),
+        (RunFilter(thread_id=THREAD, status=RunStatus.FAILED), []),
         (RunFilter(thread_id=a_thread_id(2), agent_id=AGENT), []),
         (RunFilter(since=after(2), until=after(3)), [2]),
         (RunFilter(model="nobody:none"), []),
@@ -102,6 +104,8 @@ async def test_a_filter_keeps_what_meets_all_its_conditions_newest_first(
 ) -> None:
     runs = await all_of(partial(several.runs.page, ORG, wanted))
     assert [run.id for run in runs] == [a_run_id(number) for number in numbers]
+    pages = await pages_of(partial(several.runs.page, ORG, wanted), limit=1)
+    assert tuple(run for page in pages for run in page) == runs
 
 
 @pytest.mark.requirement("X5")
@@ -224,6 +228,7 @@ async def test_another_organizations_run_does_not_exist(run_stores: Stores) -> N
     assert await runs.outcome(OTHER_ORG, RUN) is None
     assert await all_of(partial(runs.page, OTHER_ORG, RunFilter())) == ()
     assert await all_of(partial(runs.page, OTHER_ORG, RunFilter(thread_id=THREAD))) == ()
+    assert (await runs.page(OTHER_ORG, RunFilter(thread_id=THREAD), PageRequest(limit=1))).items == ()
     assert await messages_of(runs, OTHER_ORG, RUN) == ()
     assert await runs.tool_calls(OTHER_ORG, RUN) == ()
     assert await runs.events(OTHER_ORG, RUN, after_seq=0, limit=10) == ()

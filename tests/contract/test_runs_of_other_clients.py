@@ -73,3 +73,18 @@ async def test_runs_are_found_by_the_digest_of_their_history_newest_first(run_st
     assert await found(ORG, "same") == [a_run_id(4), a_run_id(2)]
     assert await found(ORG, "none") == []
     assert await found(OTHER_ORG, "same") == []
+
+
+@pytest.mark.requirement("X3", "X4")
+async def test_the_newest_run_of_a_digest_is_its_first_page_of_one(run_stores: Stores) -> None:
+    for number in (2, 3):
+        thread = replace(a_thread(), id=a_thread_id(number))
+        run = replace(a_run(), id=a_run_id(number), thread_id=thread.id, history_key="same")
+        await run_stores.runs.start(a_new_run(run, new_thread=thread))
+    wanted, one = RunFilter(history_key="same"), PageRequest(limit=1)
+    first = await run_stores.runs.page(ORG, wanted, one)
+    second = await run_stores.runs.page(ORG, wanted, replace(one, cursor=first.next_cursor))
+    assert [run.id for run in (*first.items, *second.items)] == [a_run_id(3), a_run_id(2)]
+    assert second.next_cursor is None
+    assert (await run_stores.runs.page(OTHER_ORG, wanted, one)).items == ()
+    assert (await run_stores.runs.page(ORG, RunFilter(history_key="none"), one)).items == ()

@@ -15,7 +15,7 @@ from benchmarks.large import fill
 from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.database import Database, Scope, Unit
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
-from tests.builders import AGENT, ORG, RUN, a_thread, an_agent, an_audit_event, an_organization
+from tests.builders import AGENT, ORG, RUN, THREAD, a_thread, an_agent, an_audit_event, an_organization
 from tests.contract.run_steps import claim, finish_step, reply_step, start
 from tests.contract.sql_legs import opened, sql_stores
 from tests.contract.stores import Stores
@@ -27,7 +27,7 @@ OWN = 3 * (THREADS // ORGANIZATIONS)
 """Of all runs of the organization: a page of runs asks for sizes first, and then looks up those that it shows."""
 MOST = {"runs that failed": 40}
 """All runs are completed; the planner looks at the ends of indexes."""
-PAGE = PageRequest(limit=20)
+PAGE, ONE = PageRequest(limit=20), PageRequest(limit=1)
 
 _READ = text("""
     SELECT relname, seq_tup_read + coalesce(idx_tup_fetch, 0) AS found FROM pg_stat_xact_user_tables
@@ -93,6 +93,8 @@ LISTS: Mapping[str, Callable[[Stores], Awaitable[object]]] = {
     "runs": lambda stores: stores.runs.page(ORG, RunFilter(), PAGE),
     "runs that failed": lambda stores: stores.runs.page(ORG, RunFilter(status=RunStatus.FAILED), PAGE),
     "runs of an agent": lambda stores: stores.runs.page(ORG, RunFilter(agent_id=AGENT), PAGE),
+    "the newest run of a thread": lambda stores: stores.runs.page(ORG, RunFilter(thread_id=THREAD), ONE),
+    "the newest run of a key": lambda stores: stores.runs.page(ORG, RunFilter(history_key="k"), ONE),
     "threads": lambda stores: stores.threads.conversations(ORG, "", PAGE),
     "audit": lambda stores: stores.audit.page(ORG, AuditFilter(), PAGE),
     "usage": lambda stores: stores.usage.page(ORG, UsageFilter(), PAGE),

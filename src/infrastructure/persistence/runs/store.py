@@ -33,6 +33,7 @@ from infrastructure.persistence.runs.changes import change_one, load_run
 from infrastructure.persistence.runs.event_rows import events_after
 from infrastructure.persistence.runs.filters import changed_at, conditions
 from infrastructure.persistence.runs.ledger_rows import calls_of_run
+from infrastructure.persistence.runs.newest import asks_for_newest, newest_run
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.start import (
     may_be_refused_unstored,
@@ -116,6 +117,10 @@ class SqlRunStore:
         )
 
     async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
+        if asks_for_newest(wanted, request):
+            return await self._database.read(
+                lambda connection: newest_run(connection, organization_id, wanted), scope=organization_id
+            )
         all_of = tuple(conditions(organization_id, wanted))
         keys = select(run.c.id).where(*all_of)
         # Row security asks for the organization in both tables, which PostgreSQL takes for two independent conditions: it expects
