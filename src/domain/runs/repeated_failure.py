@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from domain.ids import RunId, ToolCallId
 from domain.threads.message import Message, Role
 from domain.tools.meta_tools import called_name
+from domain.tools.result import OUTCOME_UNKNOWN
 
 TURNS_IN_A_ROW = 3
 _REFERENCE = re.compile(r"\(reference [^()]*\)")
@@ -13,7 +14,7 @@ _REFERENCE = re.compile(r"\(reference [^()]*\)")
 
 def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str | None:
     """The tool that failed with the same error in each of the run's last three turns, if any.
-    References to log lines are ignored."""
+    References to log lines are ignored. A call that the end of a worker interrupted is no failure of its tool."""
     meant: dict[ToolCallId, str] | None = None
     common: set[tuple[str, str]] | None = None
     turns = 0
@@ -22,7 +23,7 @@ def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str
             break
         if message.role is not Role.TOOL:
             continue
-        failed = [result for result in message.tool_results if result.is_error]
+        failed = [result for result in message.tool_results if result.is_error and result.result != OUTCOME_UNKNOWN]
         if not failed:
             return None
         if meant is None:
