@@ -4,15 +4,18 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from application.mcp.ports import McpFailure, McpFailureKind
+from application.mcp.ports import McpFailure, McpFailureKind, McpReply
+from application.tools.call_context import KEEPS_STATE_META
 from domain.mcp.server import McpServerKind
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.faults import TransportFailedError
 from infrastructure.mcp.transports.a2a_agent import CARD_PATH, A2aAgent, A2aRefused
 from infrastructure.mcp.transports.a2a_results import TOOL
@@ -106,7 +109,10 @@ async def working(*refusals: int) -> AsyncIterator[tuple[str, list[str]]]:
         call = await request.json()
         asked.append(call["method"])
         if call["method"] == "GetTask" and left:
-            return web.Response(status=left.pop(0))
+            refusal = left.pop(0)
+            return web.Response(
+                status=refusal, text=json.dumps({"error": {"message": "No."}} if refusal == 429 else {})
+            )
         state = "COMPLETED" if call["method"] == "GetTask" else "WORKING"
         task = {"id": "t", "contextId": "c", "status": {"state": f"TASK_STATE_{state}"}}
         result = task if call["method"] == "GetTask" else {"task": task}
@@ -119,18 +125,34 @@ async def working(*refusals: int) -> AsyncIterator[tuple[str, list[str]]]:
         yield str(server.make_url("/")), asked
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_a_task_is_read_again_after_a_passing_fault_and_its_message_is_sent_once(status: int) -> None:
+async def called(connections: SdkMcpConnections, url: str, *, is_continued: bool) -> McpReply:
+    """The reply to a message, in one call or in one that continues where another call was stored."""
+    server, call = remote(url, McpServerKind.A2A), a_call(TOOL, message="hello")
+    if not is_continued:
+        return await connections.call_tool(server, IN_RUN, call)
+    stored = replace(call, meta={KEEPS_STATE_META: "yes"})
+    begun = await connections.call_tool(server, IN_RUN, stored)
+    assert begun.input_required is not None
+    return await connections.call_tool(
+        server, IN_RUN, replace(stored, request_state=begun.input_required.request_state)
+    )
+
+
+@pytest.mark.parametrize("is_continued", [False, True], ids=["one call", "continued"])
+@pytest.mark.parametrize("status", [404, 429, 503])
+async def test_a_task_is_read_again_after_a_passing_fault_and_its_message_is_sent_once(
+    status: int, is_continued: bool
+) -> None:
     async with working(status) as (url, asked), sdk_connections() as connections:
-        reply = await connections.call_tool(remote(url, McpServerKind.A2A), IN_RUN, a_call(TOOL, message="hello"))
-        assert "task_id: t" in text_of(reply)
+        assert "task_id: t" in text_of(await called(connections, url, is_continued=is_continued))
     assert asked == ["SendMessage", "GetTask", "GetTask"]
 
 
-async def test_a_task_that_cannot_be_read_is_named_and_its_message_is_not_sent_again() -> None:
+@pytest.mark.parametrize("is_continued", [False, True], ids=["one call", "continued"])
+async def test_a_task_that_cannot_be_read_is_named_and_its_message_is_not_sent_again(is_continued: bool) -> None:
     async with working(403) as (url, asked), sdk_connections() as connections:
         with pytest.raises(McpFailure, match="the task t,") as raised:
-            await connections.call_tool(remote(url, McpServerKind.A2A), IN_RUN, a_call(TOOL, message="hello"))
+            await called(connections, url, is_continued=is_continued)
         assert raised.value.kind is McpFailureKind.CONNECTION_LOST
     assert asked == ["SendMessage", "GetTask"]
 

@@ -13,6 +13,7 @@ from infrastructure.mcp.transports.remote import Endpoint, content_type_of, stat
 
 CARD_PATH = "/.well-known/agent-card.json"
 _VERSION = {"a2a-version": "1.0", "accept": "application/json, application/a2a+json"}
+_PASSING_STATUSES = frozenset({429, 502, 503, 504})
 _BINDINGS = ("JSONRPC", "HTTP+JSON")
 _REST = {
     "SendMessage": ("POST", "/message:send"),
@@ -55,8 +56,9 @@ class A2aAgent:
         return card
 
     async def call(self, method: str, params: Json) -> Json:
-        """The result of an operation. Raises TransportFailedError, A2aRefused."""
-        answer = await self._exchange(*await self._request(method, params))
+        """The result of an operation. A read that is refused for now is a fault, whatever the answer says. Raises
+        TransportFailedError, A2aRefused."""
+        answer = await self._exchange(*await self._request(method, params), is_read=method == "GetTask")
         return self._result(answer)
 
     async def updates(self, task_id: str, pace: Pace) -> AsyncGenerator[Json]:
@@ -96,11 +98,11 @@ class A2aAgent:
         except ValueError as exc:
             raise A2aRefused("The agent's card has an invalid address.") from exc
 
-    async def _exchange(self, verb: str, url: str, body: Json | None) -> Json:
+    async def _exchange(self, verb: str, url: str, body: Json | None, *, is_read: bool = False) -> Json:
         """The JSON object of an answer; an error status without one is a fault."""
         async with self._at(url).request(verb, _sent(body), _encoded(body)) as response:
             fault = status_fault(response)
-            if fault is not None and fault.needs_auth:
+            if fault is not None and (fault.needs_auth or (is_read and response.status in _PASSING_STATUSES)):
                 raise TransportFailedError(fault)
             text = await self._endpoint.read_body(response)
             if fault is None:

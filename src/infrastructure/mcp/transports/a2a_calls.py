@@ -54,7 +54,7 @@ class A2aCalls:
         """The task that a call is about, or the message that answered it: sent, or read for a call that continues. Raises
         A2aRefused, TransportFailedError."""
         state = _state_in(params)
-        return asyncio.create_task(self._sent(params) if state is None else self._read(state["task"]))
+        return asyncio.create_task(self._sent(params) if state is None else self._known(state["task"]))
 
     async def result(self, params: Json, begun: Json, told: Told) -> dict[str, Any]:
         """The result of a call as MCP has it. Raises A2aRefused, TransportFailedError."""
@@ -86,12 +86,25 @@ class A2aCalls:
         )
         return task_in((await self._agent.call("SendMessage", answer)).get("task"))
 
+    async def _known(self, task_id: str) -> Json:
+        return {"task": await self._read(task_id)}
+
     async def _read(self, task_id: str) -> Json:
-        return {"task": await self._agent.call("GetTask", {"id": task_id, "historyLength": 0})}
+        """The task as it is now."""
+        pause_s, faults = _FIRST_PAUSE_S, 0
+        while True:
+            try:
+                return task_in(await self._agent.call("GetTask", {"id": task_id, "historyLength": 0}))
+            except TransportFailedError as exc:
+                faults += 1
+                if self._is_over() or exc.fault.kind not in _PASSING or faults > _MAX_FAULTS:
+                    raise TransportFailedError(fault_after_message(exc.fault, task_id)) from exc
+            await asyncio.sleep(pause_s)
+            pause_s = _longer(pause_s)
 
     async def _rested(self, task: Json, told: Told, passed: str) -> Json:
         """The task once it has ended, or waits for something other than what was `passed`."""
-        state, pause_s, faults, follows = "", _FIRST_PAUSE_S, 0, self._agent.has_streams and not passed
+        state, pause_s, follows = "", _FIRST_PAUSE_S, self._agent.has_streams and not passed
         while True:
             if state_of(task) != state:
                 state = state_of(task)
@@ -102,14 +115,8 @@ class A2aCalls:
                 await asyncio.sleep(pause_s)
             else:
                 follows = False  # a task that does not rest as said is read at a pace
-            pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
-            try:
-                task = task_in((await self._read(task["id"]))["task"])
-                faults = 0
-            except TransportFailedError as exc:
-                faults += 1
-                if self._is_over() or exc.fault.kind not in _PASSING or faults > _MAX_FAULTS:
-                    raise TransportFailedError(fault_after_message(exc.fault, task)) from exc
+            pause_s = _longer(pause_s)
+            task = await self._read(task["id"])
 
     async def _said_to_rest(self, task: Json) -> bool:
         """Whether the stream of a task said that it waits or has ended; False where it broke before."""
@@ -127,6 +134,10 @@ def task_in(given: object) -> Json:
     if isinstance(given, dict) and isinstance(given.get("id"), str) and given["id"]:
         return given
     raise A2aRefused("The agent answered without a task.")
+
+
+def _longer(pause_s: float) -> float:
+    return min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
 def _message_id(params: Json) -> str:

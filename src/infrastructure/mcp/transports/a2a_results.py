@@ -89,9 +89,9 @@ def result_of_task(task: Json) -> dict[str, object]:
     return {"content": [*(made or said), {"type": "text", "text": about}], "isError": False}
 
 
-def fault_after_message(fault: TransportFault, task: Json) -> TransportFault:
+def fault_after_message(fault: TransportFault, task_id: str) -> TransportFault:
     """A fault of reading a task: the agent has the message, so it is not sent again."""
-    lost = f"The agent works on the task {task['id']}, which cannot be read."
+    lost = f"The agent works on the task {task_id}, which cannot be read."
     shown = None if fault.for_model is None else f"{lost} {fault.for_model}"
     kind = McpFailureKind.CONNECTION_LOST
     return replace(fault, kind=kind, detail=f"{lost} {fault.detail}", not_executed=False, for_model=shown)

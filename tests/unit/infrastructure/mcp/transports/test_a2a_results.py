@@ -93,6 +93,6 @@ def test_a_task_that_did_not_complete_is_an_error_and_one_that_waits_says_how_to
 
 
 def test_a_fault_after_the_message_was_answered_never_says_that_nothing_was_executed() -> None:
-    fault = fault_after_message(not_reached("refused"), {"id": "t"})
+    fault = fault_after_message(not_reached("refused"), "t")
     assert (fault.not_executed, fault.kind) == (False, McpFailureKind.CONNECTION_LOST)
     assert "the task t," in fault.detail
