@@ -119,3 +119,13 @@ async def test_a_key_keeps_the_person_who_created_it(stores: Stores) -> None:
     await stores.identity.add_key(key, created(7))
     assert await stores.identity.key(ORG, key.id) == key
     assert await stores.identity.key_by_hash(key.token_hash) == key
+
+
+@pytest.mark.requirement("P2")
+async def test_the_creators_of_many_keys_are_read_together(stores: Stores) -> None:
+    made = replace(key_number(7), person_id=UserId("usr_ann"))
+    for key, number in ((made, 7), (key_number(8), 8)):
+        await stores.identity.add_key(key, created(number))
+    ids = [made.id, key_number(8).id, ApiKeyId(numbered("key", 9))]
+    assert await stores.identity.creators(ORG, ids) == {made.id: "usr_ann"}
+    assert await stores.identity.creators(OTHER_ORG, ids) == await stores.identity.creators(ORG, []) == {}

@@ -1,6 +1,6 @@
 """Organizations and API keys in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import ApiKeyId, OrganizationId, UserId
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -52,6 +52,13 @@ class InMemoryIdentityStore:
         """The key, revoked or not, or None."""
         key = self._state.keys.get(key_id)
         return key if key is not None and key.organization_id == organization_id else None
+
+    async def creators(
+        self, organization_id: OrganizationId, key_ids: Collection[ApiKeyId]
+    ) -> Mapping[ApiKeyId, UserId]:
+        """The users who created these keys."""
+        keys = [await self.key(organization_id, key_id) for key_id in key_ids]
+        return {key.id: key.person_id for key in keys if key is not None and key.person_id is not None}
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
         """The key of that token, revoked or not."""

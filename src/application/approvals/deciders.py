@@ -6,7 +6,7 @@ from application.identity.acting_people import ActingPeople
 from domain.approvals.approval import Approval
 from domain.approvals.decision import Decider
 from domain.identity.api_key import Principal
-from domain.ids import ApiKeyId, ApprovalId
+from domain.ids import ApprovalId
 from domain.policy.acting_person import ActingPerson
 
 
@@ -21,11 +21,12 @@ class Deciders:
         person = ActingPerson(id=principal.key_id, person_id=principal.acts_for)
         if any(approval.approvers for approval in approvals):
             person = await self._people.calling(principal)
-        starters: dict[ApiKeyId, ActingPerson] = {}
-        for approval in approvals:
-            by = approval.requested_by
-            if by is not None and by not in starters and not approval.allow_self_approval:
-                starters[by] = await self._people.named(approval.organization_id, by)
+        others = {
+            approval.requested_by
+            for approval in approvals
+            if approval.requested_by is not None and not approval.allow_self_approval
+        }
+        starters = await self._people.starters(principal.organization_id, others) if others else {}
         return {
             approval.id: Decider(
                 person=person,

@@ -1,5 +1,7 @@
 """ActingPeople: the people behind callers and starters, with the groups that they are in now."""
 
+from collections.abc import Collection
+
 from application.identity.ports import IdentityStore, Memberships
 from domain.identity.api_key import Principal, person_of
 from domain.ids import ApiKeyId, OrganizationId
@@ -30,6 +32,15 @@ class ActingPeople:
             key = await self._identities.key(organization_id, actor)
             person_id = None if key is None else key.person_id
         return ActingPerson(id=actor, person_id=person_id, groups=await self._groups(organization_id, actor))
+
+    async def starters(
+        self, organization_id: OrganizationId, actors: Collection[ApiKeyId]
+    ) -> dict[ApiKeyId, ActingPerson]:
+        """Who started each of many, to compare people: without their groups, and with one read for all keys."""
+        creators = await self._identities.creators(
+            organization_id, [actor for actor in actors if actor.startswith(_KEY)]
+        )
+        return {actor: ActingPerson(id=actor, person_id=person_of(actor) or creators.get(actor)) for actor in actors}
 
     async def _groups(self, organization_id: OrganizationId, actor: ApiKeyId) -> frozenset[str]:
         user_id = person_of(actor)

@@ -55,6 +55,11 @@ class IdentityStore(Protocol):
     async def key(self, organization_id: OrganizationId, key_id: ApiKeyId) -> ApiKey | None:
         """The key, also if revoked, or None."""
 
+    async def creators(
+        self, organization_id: OrganizationId, key_ids: Collection[ApiKeyId]
+    ) -> Mapping[ApiKeyId, UserId]:
+        """The users who created these keys, in one read. Keys that no user created are left out."""
+
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
         """The key of the token with this hash, also if revoked."""
 

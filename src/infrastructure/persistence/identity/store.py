@@ -1,6 +1,6 @@
 """Organizations and API keys in SQL."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, or_, select, text, update
@@ -9,7 +9,7 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import ApiKeyId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.fields import row_fields
@@ -21,6 +21,11 @@ from infrastructure.persistence.tables import api_key, organization
 _any_organization = select(organization.c.id).limit(1)
 _of_organization = select(api_key).where(
     api_key.c.organization_id == bindparam("of_organization"), api_key.c.id == bindparam("key_id")
+)
+_creators = select(api_key.c.id, api_key.c.person_id).where(
+    api_key.c.organization_id == bindparam("of_organization"),
+    api_key.c.id.in_(bindparam("key_ids", expanding=True)),
+    api_key.c.person_id.is_not(None),
 )
 _used = (
     update(api_key)
@@ -100,6 +105,17 @@ class SqlIdentityStore:
             lambda connection: connection.execute(_of_organization, wanted).first(), scope=organization_id
         )
         return None if row is None else _key_of(row)
+
+    async def creators(
+        self, organization_id: OrganizationId, key_ids: Collection[ApiKeyId]
+    ) -> Mapping[ApiKeyId, UserId]:
+        if not key_ids:
+            return {}
+        wanted = {"of_organization": organization_id, "key_ids": list(key_ids)}
+        rows = await self._database.read(
+            lambda connection: connection.execute(_creators, wanted).all(), scope=organization_id
+        )
+        return {ApiKeyId(row.id): UserId(row.person_id) for row in rows}
 
     async def key_by_hash(self, token_hash: str) -> ApiKey | None:
 

@@ -36,5 +36,10 @@ async def test_a_user_acts_with_their_groups_and_a_key_for_who_created_it_with_n
     assert await people.named(OTHER_ORG, ApiKeyId(USER)) == replace(ann, groups=frozenset())
     for nobody in (ApiKeyId("key_unknown"), ApiKeyId("schedule:sch_1")):
         assert await people.named(ORG, nobody) == ActingPerson(id=nobody)
+    assert await people.starters(ORG, [ApiKeyId(USER), KEY, ApiKeyId("schedule:sch_1")]) == {
+        USER: replace(ann, groups=frozenset()),
+        KEY: anns_key,
+        "schedule:sch_1": ActingPerson(id=ApiKeyId("schedule:sch_1")),
+    }
     assert ann.is_same_person(anns_key)
     assert not ann.is_same_person(ActingPerson(id=ApiKeyId("key_unknown")))
