@@ -22,11 +22,23 @@ class InMemoryOAuthStore:
         found = [grant for key, grant in self.grants.items() if key[0] == owner]
         return tuple(sorted(found, key=lambda grant: grant.obtained_at, reverse=True))
 
-    async def save(self, owner: GrantOwner, grant: Grant) -> None:
+    async def save(self, owner: GrantOwner, grant: Grant) -> bool:
         """Store, in place of the one of the same issuer."""
         server = self._state.servers.get(owner.server_id)
-        if server is not None and server.organization_id == owner.organization_id and self._is_active(owner):
-            self.grants[owner, grant.issuer] = grant
+        if server is None or server.organization_id != owner.organization_id or not self._is_active(owner):
+            return False
+        self.grants[owner, grant.issuer] = grant
+        self._claims.pop((owner, grant.issuer), None)
+        return True
+
+    async def replace(self, owner: GrantOwner, grant: Grant, claim: str) -> bool:
+        """Store, in place of the claimed one."""
+        key = (owner, grant.issuer)
+        held = self._claims.get(key)
+        if key not in self.grants or held is None or held[0] != claim or not self._is_active(owner):
+            return False
+        self.grants[key] = grant
+        return True
 
     async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:
         """Take the sole right to use the refresh token."""
@@ -46,6 +58,7 @@ class InMemoryOAuthStore:
         gone = [key for key in self.grants if key[0] == owner]
         for key in gone:
             del self.grants[key]
+            self._claims.pop(key, None)
         return bool(gone)
 
     async def expect(self, state_hash: str, pending: PendingAuthorization, now: datetime) -> None:

@@ -247,8 +247,9 @@ class World:
     secrets: InMemorySecretStore
     redactor: Redactor
     oauth: OAuthParts
-    again: Callable[[], OAuthParts]
-    """OAuth as it is after a restart of the service: the same tables, nothing in memory."""
+    again: Callable[..., OAuthParts]
+    """OAuth as it is after a restart of the service: the same tables, nothing in memory. `is_told`: whether it hears of
+    changed grants."""
 
     def server(self, auth: ServerAuth = CREDENTIALS, **settings: Any) -> McpServer:
         """The protected server, registered."""
@@ -270,7 +271,7 @@ async def oauth_world(*, egress: EgressPolicy = LOOPBACK, address: str = HERE, u
         found = state.servers.get(server_id)
         return found if found is not None and found.organization_id == organization_id else None
 
-    def open_oauth() -> OAuthParts:
+    def open_oauth(*, is_told: bool = True) -> OAuthParts:
         parts = OAuthParts(
             remote=RemoteClient(egress=egress),
             store=store,
@@ -278,6 +279,7 @@ async def oauth_world(*, egress: EgressPolicy = LOOPBACK, address: str = HERE, u
             find_server=find,
             address=ListeningAddress(address),
             clock=clock,
+            is_told=lambda: is_told,
         )
         opened.append(parts)
         return parts

@@ -1,6 +1,9 @@
 """MCP servers that are used with each person's own account: whose token reaches the server, over real HTTP."""
 
+import asyncio
+from collections.abc import Coroutine
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
@@ -11,14 +14,17 @@ from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, UserId
 from domain.mcp.server import Credentials, Isolation, McpServer
 from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.oauth.grants import grant_owner
 from infrastructure.mcp.oauth.parts import OAuthParts
 from tests.builders import ORG, RUN, THREAD
 from tests.integration.mcp.oauth_world import BY_PERSON, World, oauth_world
-from tests.integration.mcp.parts import a_call, sdk_connections, text_of
+from tests.integration.mcp.parts import a_call, sdk_connections, text_of, until
 from tests.people_builders import a_user
 from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("P3")
+
+Result = TypeVar("Result")
 
 ANN, BEN = UserId("usr_ann"), UserId("usr_ben")
 
@@ -53,6 +59,19 @@ async def failure_of(connections: SdkMcpConnections, server: McpServer, person: 
     with pytest.raises(McpFailure) as failed:
         await connections.call_tool(server, scope, a_call("whoami"))
     return failed.value
+
+
+async def waiting_for_a_token(world: World, use: Coroutine[None, None, Result]) -> asyncio.Task[Result]:
+    """The use of the server, once the authorization server holds its request for a token."""
+    world.authorization.gate = asyncio.Event()
+    using = asyncio.create_task(use)
+    await until(lambda: world.authorization.waiting)
+    return using
+
+
+def let_renew(world: World) -> None:
+    assert world.authorization.gate is not None
+    world.authorization.gate.set()
 
 
 @pytest.mark.parametrize("isolation", list(Isolation))
@@ -127,3 +146,58 @@ async def test_a_consent_in_another_browser_is_not_taken() -> None:
         with pytest.raises(ServiceError):  # nor is it kept for another try
             await world.oauth.authorizer.complete(replace(answer, browser="of Ann"))
         assert world.store.grants == {}
+
+
+async def test_a_renewal_in_flight_does_not_bring_a_disconnected_account_back() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        assert await account_at(world, connections, server, ANN) == ANN
+        world.clock.advance(3590)
+        calling = await waiting_for_a_token(world, failure_of(connections, server, ANN))
+        assert await world.oauth.authorizer.disconnect(server.acting_for(ANN))
+        let_renew(world)
+        assert (await calling).kind is McpFailureKind.NEEDS_AUTH
+        assert world.store.grants == {}
+        assert await world.oauth.authorizer.account(server.acting_for(ANN)) is None
+        assert (await failure_of(connections, server, ANN)).kind is McpFailureKind.NEEDS_AUTH
+
+
+async def test_a_consent_during_a_renewal_is_the_one_that_is_used() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        assert await account_at(world, connections, server, ANN) == ANN
+        world.clock.advance(3590)
+        calling = await waiting_for_a_token(world, account_at(world, connections, server, ANN))
+        (key,) = world.store.grants
+        consent = replace(world.store.grants[key], access_token="consent", refresh_token=None, expires_at=None)
+        world.authorization.access_tokens["consent"] = world.protected.url
+        world.authorization.accounts["consent"] = "another account of Ann"
+        assert await world.store.save(key[0], consent)
+        let_renew(world)
+        assert await calling == "another account of Ann"
+        assert world.store.grants == {key: consent}
+
+
+async def test_a_grant_that_was_deleted_without_notice_is_used_no_more() -> None:
+    async with oauth_world() as world:
+        server = of_each(world).acting_for(ANN)
+        oauth = world.again(is_told=False)
+        await connected(world, server, ANN, oauth=oauth)
+        assert await oauth.authorizer.account(server) is not None
+        assert await world.store.remove(grant_owner(server))
+        assert await oauth.authorizer.account(server) is None
+
+
+async def test_a_consent_of_a_person_who_was_deactivated_meanwhile_is_refused() -> None:
+    async with oauth_world() as world, sdk_connections(oauth=world.oauth) as connections:
+        server = of_each(world)
+        request = await world.oauth.authorizer.begin(server.acting_for(ANN), ApiKeyId(ANN), browser="of Ann")
+        back = world.authorization.authorize(request.url, account=ANN)
+        world.state.users[ANN] = a_user(ANN, status=UserStatus.DEACTIVATED)
+        answer = AuthorizationAnswer(state=back["state"], code=back["code"], issuer=back["iss"], browser="of Ann")
+        with refused("authorization_outdated"):
+            await world.oauth.authorizer.complete(answer)
+        assert await world.oauth.authorizer.account(server.acting_for(ANN)) is None
+        assert (await failure_of(connections, server, ANN)).kind is McpFailureKind.NEEDS_AUTH

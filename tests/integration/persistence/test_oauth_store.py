@@ -97,7 +97,7 @@ async def test_grants_of_several_issuers_are_kept_newest_first(store: OAuthStore
 
 
 async def test_nothing_is_kept_for_a_server_that_is_not_stored_or_of_another_organization(store: OAuthStore) -> None:
-    await store.save(GrantOwner(OTHER_ORG, SERVER), GRANT)
+    assert not await store.save(GrantOwner(OTHER_ORG, SERVER), GRANT)
     assert await store.load(GrantOwner(OTHER_ORG, SERVER)) == ()
     assert await store.load(OWNER) == ()
 
@@ -118,14 +118,29 @@ async def test_one_of_many_claims_a_grant_and_the_next_when_it_is_given_back_or_
     claimed = await asyncio.gather(*(claim(f"claim-{number}") for number in range(5)))
     assert claimed.count(GRANT) == 1
     renewed = replace(GRANT, access_token="next", refresh_token="next")
-    await store.save(OWNER, renewed)
+    winner = f"claim-{claimed.index(GRANT)}"
+    assert not await store.replace(OWNER, GRANT, "another's")
+    assert await store.replace(OWNER, renewed, winner)
     assert await claim("too early") is None, "storing what it got gives nothing back"
     await store.release(OWNER, "another's")
     assert await claim("still too early") is None
-    await store.release(OWNER, f"claim-{claimed.index(GRANT)}")
+    await store.release(OWNER, winner)
     assert await claim("second") == renewed
     assert await claim("third", CLAIM_LASTS.total_seconds() - 1) is None
     assert await claim("third", CLAIM_LASTS.total_seconds()) == renewed
+
+
+async def test_a_renewal_replaces_neither_a_deleted_grant_nor_one_that_was_saved_meanwhile(store: OAuthStore) -> None:
+    assert await store.save(OWNER, GRANT)
+    assert await store.claim(OWNER, GRANT.issuer, "a claim", now=START)
+    consent, renewed = replace(GRANT, access_token="consent"), replace(GRANT, access_token="renewed")
+    await store.save(OWNER, consent)
+    assert not await store.replace(OWNER, renewed, "a claim")
+    assert await store.load(OWNER) == (consent,)
+    assert await store.claim(OWNER, GRANT.issuer, "a claim", now=START)
+    assert await store.remove(OWNER)
+    assert not await store.replace(OWNER, renewed, "a claim")
+    assert await store.load(OWNER) == ()
 
 
 async def test_what_has_expired_is_dropped_when_the_next_is_stored(store: OAuthStore) -> None:
@@ -221,8 +236,11 @@ async def test_removing_the_grants_of_one_leaves_those_of_others(people: People)
 @pytest.mark.requirement("P3")
 async def test_a_person_who_is_not_active_has_no_grants_and_gets_none(people: People) -> None:
     await people.store.save(OF_ANN, GRANT)
+    assert await people.store.claim(OF_ANN, GRANT.issuer, "before", now=START) == GRANT
     await people.change(ANN, UserStatus.DEACTIVATED)
-    await people.store.save(OF_ANN, replace(GRANT, access_token="late"))
+    late = replace(GRANT, access_token="late")
+    assert not await people.store.save(OF_ANN, late)
+    assert not await people.store.replace(OF_ANN, late, "before")
     assert await people.store.load(OF_ANN) == ()
     assert await people.store.claim(OF_ANN, GRANT.issuer, "a claim", now=START) is None
     await people.change(ANN, UserStatus.ACTIVE)

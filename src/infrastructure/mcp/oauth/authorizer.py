@@ -88,9 +88,7 @@ class OAuthAuthorizer:
             or binding_of(server.config) != pending.binding
             or server.person_id != pending.person_id
         ):
-            raise invalid(
-                "authorization_outdated", "The MCP server was changed meanwhile. Begin the authorization again."
-            )
+            raise _outdated()
         try:
             token = await self._exchange(server, pending, answer.code)
         except TransportFailedError as failed:
@@ -108,7 +106,8 @@ class OAuthAuthorizer:
             endpoint=pending.token_endpoint,
             scope=pending.scope,
         )
-        await self._broker.store(server, grant)
+        if not await self._broker.store(server, grant):
+            raise _outdated()
         return AuthorizedServer(server=server, key_id=pending.key_id, issuer=pending.issuer)
 
     async def account(self, server: McpServer) -> Account | None:
@@ -216,6 +215,11 @@ def _check_issuer(pending: PendingAuthorization, answer: AuthorizationAnswer) ->
         return
     if answer.issuer != pending.issuer:
         raise invalid("authorization_mixed_up", "The answer comes from another authorization server than was asked.")
+
+
+def _outdated() -> ServiceError:
+    detail = "The MCP server or the person's access was changed meanwhile. Begin the authorization again."
+    return invalid("authorization_outdated", detail)
 
 
 def _hash(value: str) -> str:

@@ -123,10 +123,8 @@ class TokenBroker:
             return
         if challenge.error == "insufficient_scope":
             raise TransportFailedError(needs_auth_fault(_MORE_WANTED))
-        if grant is None or grant.refresh_token is None:
-            if grant is not None:
-                await self.store(server, replace(grant, access_token=None))
-            raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED if grant is None else _WITHDRAWN))
+        if grant is None:
+            raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED))
         await self._once(server, lambda: self._renewed(server, grant))
 
     def challenge(self, server: McpServer) -> Challenge | None:
@@ -138,13 +136,25 @@ class TokenBroker:
         cached = self._cache.get(self._key(server))
         if cached is not None and self._is_told():
             return cached
-        return await self._stored(server) or cached  # a server that is only being tested has no stored grants
+        stored = await self._stored(server)
+        if stored is None and not _is_consent(server):
+            return cached  # a server that is only being tested has no stored grants
+        return stored
 
-    async def store(self, server: McpServer, grant: Grant) -> None:
-        """Cache and store the grant."""
+    async def store(self, server: McpServer, grant: Grant, *, claim: str | None = None) -> bool:
+        """Cache and store the grant; with `claim`, only in place of one that is claimed so. False if it was not stored:
+        a consent is not used then."""
+        generation, owner = self._generation, grant_owner(server)
         self._take(server, grant)
-        await self._store.save(grant_owner(server), grant)
-        self._take(server, grant)  # again, in case it was invalidated during the save
+        if claim is None:
+            is_stored = await self._store.save(owner, grant)
+        else:
+            is_stored = await self._store.replace(owner, grant, claim)
+        if not is_stored and _is_consent(server):
+            self._cache.pop(self._key(server))
+        elif not is_stored or generation == self._generation:
+            self._take(server, grant)  # again, in case the former was read during the save
+        return is_stored
 
     async def remove(self, server: McpServer) -> bool:
         """Delete the grants of the server's owner. False if there are none."""
@@ -195,18 +205,16 @@ class TokenBroker:
         form = {"resource": grant.resource, **({"scope": grant.scope} if grant.scope else {})}
         if isinstance(server.config.auth, ClientCredentialsAuth):
             form["grant_type"] = "client_credentials"
-        elif grant.refresh_token is None:
-            await self.store(server, replace(grant, access_token=None))
-            raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
-        else:
-            form |= {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
-            return await self._claiming(server, grant, lambda: self._exchanged(server, grant, form))
-        return await self._exchanged(server, grant, form)
+            return await self._exchanged(server, grant, form)
+        if grant.refresh_token is None:
+            return await self._claiming(server, grant, lambda claim: self._ended(server, grant, claim))
+        form |= {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
+        return await self._claiming(server, grant, lambda claim: self._exchanged(server, grant, form, claim))
 
     async def _claiming(
-        self, server: McpServer, grant: Grant, work: Callable[[], Coroutine[None, None, Grant]]
+        self, server: McpServer, grant: Grant, work: Callable[[str], Coroutine[None, None, Grant]]
     ) -> Grant:
-        """Run `work` while no other process uses the refresh token; else return the grant that
+        """Run `work` with a claim while no other process uses the refresh token; else return the grant that
         another process stored."""
         owner = grant_owner(server)
         claim = token_hex(16)
@@ -217,7 +225,8 @@ class TokenBroker:
                 break
             stored = await self._stored(server)
             if stored is None:
-                return await work()  # a server that is only being tested: no other process knows the grant
+                self._cache.pop(self._key(server))
+                raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
             if stored.tokens != grant.tokens:
                 return self._of_another(server, stored)
             with suppress(TimeoutError):
@@ -226,7 +235,7 @@ class TokenBroker:
         try:
             if (held.binding, held.tokens) != (grant.binding, grant.tokens):
                 return self._of_another(server, held)
-            return await work()
+            return await work(claim)
         finally:
             try:
                 await self._store.release(owner, claim)
@@ -240,18 +249,29 @@ class TokenBroker:
         self._take(server, grant)
         return grant
 
-    async def _exchanged(self, server: McpServer, grant: Grant, form: dict[str, str]) -> Grant:
+    async def _ended(self, server: McpServer, grant: Grant, claim: str) -> Grant:
+        """Store that the grant is of no use any more; return the one that was stored instead meanwhile."""
+        if not await self.store(server, replace(grant, access_token=None, refresh_token=None), claim=claim):
+            return await self._stored_instead(server)
+        raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
+
+    async def _stored_instead(self, server: McpServer) -> Grant:
+        """The grant that a person stored during a renewal. Raises TransportFailedError if they deleted it."""
+        stored = await self._stored(server)
+        if stored is None:
+            raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
+        return self._of_another(server, stored)
+
+    async def _exchanged(
+        self, server: McpServer, grant: Grant, form: dict[str, str], claim: str | None = None
+    ) -> Grant:
         secret = await self.secret(server, grant.client)
         try:
             token = await self._tokens.request(grant.token_endpoint, grant.client, secret, form)
         except TokenRefusedError as refused:
-            if isinstance(server.config.auth, ClientCredentialsAuth):
+            if claim is None:
                 raise TransportFailedError(_refused(refused)) from refused
-            stored = await self._stored(server)
-            if stored is not None and stored.tokens != grant.tokens:
-                return self._of_another(server, stored)
-            await self.store(server, replace(grant, access_token=None, refresh_token=None))
-            raise TransportFailedError(needs_auth_fault(_WITHDRAWN)) from refused
+            return await self._ended(server, grant, claim)
         renewed = self.granted(
             token,
             grant.client,
@@ -263,7 +283,8 @@ class TokenBroker:
         )
         # Without a new refresh token, the old one stays valid.
         renewed = replace(renewed, refresh_token=renewed.refresh_token or grant.refresh_token)
-        await self.store(server, renewed)
+        if not await self.store(server, renewed, claim=claim) and claim is not None:
+            return await self._stored_instead(server)
         return renewed
 
     async def _obtained(self, server: McpServer, challenge: Challenge) -> Grant:
@@ -330,6 +351,11 @@ class TokenBroker:
     def _hide(self, server: McpServer, grant: Grant) -> None:
         tokens = (grant.access_token, grant.refresh_token, grant.client.secret)
         self._secrets.hide(server, *(token for token in tokens if token is not None))
+
+
+def _is_consent(server: McpServer) -> bool:
+    """Whether a person gave the grant: it is used only while it is stored."""
+    return isinstance(server.config.auth, AuthorizationCodeAuth)
 
 
 def _end_of(token: OAuthToken, now: datetime) -> datetime | None:

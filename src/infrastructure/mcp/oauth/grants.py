@@ -104,8 +104,14 @@ class OAuthStore(Protocol):
         """The owner's grants, one per issuer, newest first."""
         ...
 
-    async def save(self, owner: GrantOwner, grant: Grant) -> None:
-        """Replace the grant of the same issuer. Ignored for a server that is not stored (a test)."""
+    async def save(self, owner: GrantOwner, grant: Grant) -> bool:
+        """Store the grant in place of that of the same issuer, whose claim ends. False if the server is not stored (a
+        test), or if the person is not active."""
+        ...
+
+    async def replace(self, owner: GrantOwner, grant: Grant, claim: str) -> bool:
+        """Replace the grant of the same issuer that is claimed so; the claim stays. False if there is none: it was
+        deleted, or a consent replaced it."""
         ...
 
     async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:

@@ -47,6 +47,11 @@ class _Grants:
             .values(claim=bindparam("new_claim"), claimed_until=bindparam("until"))
             .returning(table.c.sealed)
         )
+        self.replace = (
+            update(table)
+            .where(*usable, table.c.issuer == bindparam("of_issuer"), table.c.claim == bindparam("old_claim"))
+            .values(sealed=bindparam("new_sealed"), updated_at=bindparam("moment"))
+        )
         self.release = (
             update(table).where(*own, table.c.claim == bindparam("old_claim")).values(claim=None, claimed_until=None)
         )
@@ -57,7 +62,7 @@ def _saving(table: Table, owner: tuple[str, ...]) -> Upsert:
     new = upsert(table)
     return new.on_conflict_do_update(
         index_elements=[*owner, "issuer"],
-        set_={"sealed": new.excluded.sealed, "updated_at": new.excluded.updated_at},
+        set_={name: new.excluded[name] for name in ("sealed", "updated_at", "claim", "claimed_until")},
     )
 
 
@@ -106,7 +111,7 @@ class SqlOAuthStore:
         )
         return tuple(_grant.read(self._open(one)) for one in sealed)
 
-    async def save(self, owner: GrantOwner, grant: Grant) -> None:
+    async def save(self, owner: GrantOwner, grant: Grant) -> bool:
         owned = _Owned.by(owner)
         row = {
             **{column: owned.wanted[name] for column, name in _PARAMETERS.items() if name in owned.wanted},
@@ -115,14 +120,30 @@ class SqlOAuthStore:
             "updated_at": grant.obtained_at,
         }
 
-        def unit(connection: Connection) -> None:
+        def unit(connection: Connection) -> bool:
             if connection.execute(_server, owned.wanted).first() is None:
-                return
+                return False
             # A person who is removed meanwhile leaves no grant behind.
-            if owner.person_id is None or connection.execute(_locked_person, owned.wanted).first() is not None:
-                connection.execute(owned.grants.save, row)
+            if owner.person_id is not None and connection.execute(_locked_person, owned.wanted).first() is None:
+                return False
+            connection.execute(owned.grants.save, row)
+            return True
 
-        await self._database.write(unit, scope=owner.organization_id)
+        return await self._database.write(unit, scope=owner.organization_id)
+
+    async def replace(self, owner: GrantOwner, grant: Grant, claim: str) -> bool:
+        owned = _Owned.by(owner)
+        wanted = {
+            **owned.wanted,
+            "of_issuer": grant.issuer,
+            "old_claim": claim,
+            "new_sealed": self._seal(_grant.write(grant)),
+            "moment": grant.obtained_at,
+        }
+        replaced = await self._database.write(
+            lambda connection: connection.execute(owned.grants.replace, wanted).rowcount, scope=owner.organization_id
+        )
+        return replaced > 0
 
     async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:
         owned = _Owned.by(owner)
