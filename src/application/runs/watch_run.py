@@ -109,14 +109,14 @@ class WatchRun:
                     seq = events[-1].seq
                 if len(events) == _PAGE or (events and seq < run.last_seq):
                     continue  # large messages end a page before its limit
-                if events and events[-1].type in last_events:
-                    return
+                if events and (events[-1].type in last_events or (rests(run) and run.last_seq == seq)):
+                    return  # the run may have more events after its suspension (results for some pending calls)
                 if not events:
                     run = await self._read(woken, lambda: self._shown(principal, run_id))
-                    if rests(run) and run.last_seq <= seq:
-                        return
-                elif rests(run) and run.last_seq == seq:
-                    return  # the run may have more events after its suspension (results for some pending calls)
+                    if rests(run):
+                        if run.last_seq <= seq or not await self._read(woken, partial(events_after, seq)):
+                            return  # without the rest, if retention has removed it with its month
+                        continue
                 await woken.wait(REREAD_S)
                 live = True
 

@@ -280,6 +280,43 @@ async def test_a_follower_reads_on_after_a_page_that_large_messages_cut_short() 
     assert followed == harness.types(run_id)
 
 
+class OtherEvents(InMemoryRunStore):
+    """A store that finds no events the first times it is asked."""
+
+    def __init__(self, harness: RunHarness, *, finds_none: int) -> None:
+        super().__init__(harness.state, harness.wakeups)
+        self._left = finds_none
+
+    async def events(
+        self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
+    ) -> tuple[RunEvent, ...]:
+        self._left -= 1
+        found = await super().events(organization_id, run_id, after_seq=after_seq, limit=limit)
+        return () if self._left >= 0 else found
+
+
+@pytest.mark.requirement("E2", "K5")
+@pytest.mark.parametrize("to_the_end", [False, True])
+async def test_following_a_run_whose_events_went_with_their_month_ends(to_the_end: bool) -> None:
+    harness = RunHarness([says("Done.")])
+    run_id = await harness.play()
+    runs = OtherEvents(harness, finds_none=2)
+    watch = WatchRun(runs=runs, keys=harness.standing, wakeups=harness.wakeups, clock=harness.clock, meter=a_meter())
+    async with asyncio.timeout(REREAD_S):
+        assert [events async for events in watch.follow(ADMIN, run_id, to_the_end=to_the_end)] == []
+
+
+@pytest.mark.requirement("E2")
+async def test_a_run_that_ends_between_two_looks_of_a_follower_is_followed_to_its_end() -> None:
+    harness = RunHarness([says("Done.")])
+    run_id = await harness.play()
+    runs = OtherEvents(harness, finds_none=1)
+    watch = WatchRun(runs=runs, keys=harness.standing, wakeups=harness.wakeups, clock=harness.clock, meter=a_meter())
+    async with asyncio.timeout(REREAD_S):
+        followed = [event.type.value async for events in watch.follow(ADMIN, run_id) for event in events]
+    assert followed == harness.types(run_id)
+
+
 class CountedLooks(InMemoryRunStore):
     """A store that counts how often events are looked for."""
 
