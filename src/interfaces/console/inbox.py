@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals
+from application.approvals.queries import GetApproval, ListApprovals
 from application.mcp.ports import ServerState
 from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
 from application.runs.ports import RunFilter
@@ -23,7 +23,7 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import AgentId, OrganizationId, RunId
+from domain.ids import AgentId, ApprovalId, OrganizationId, RunId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer
@@ -99,6 +99,7 @@ class Inbox:
         self,
         *,
         list_approvals: ListApprovals,
+        get_approval: GetApproval,
         list_runs: ListRuns,
         get_run: GetRun,
         list_workflow_runs: ListWorkflowRuns,
@@ -110,6 +111,7 @@ class Inbox:
         clock: Clock,
     ) -> None:
         self._approvals = list_approvals
+        self._approval = get_approval
         self._runs = list_runs
         self._run = get_run
         self._workflow_runs = list_workflow_runs
@@ -133,6 +135,16 @@ class Inbox:
         items = tuple(sorted((item for part in parts for item in part), key=_urgency))
         self._counts.put((principal.organization_id, principal.role), (self._clock.now(), _waiting(items)))
         return items
+
+    async def older_approval(self, principal: Principal, key: str) -> InboxItem | None:
+        """The pending approval with this key, which may be too old for the list; None for another key."""
+        kind, _, approval_id = key.partition(":")
+        if kind != InboxKind.APPROVAL:
+            return None
+        approval = await _or_none(self._approval.execute(principal, ApprovalId(approval_id)))
+        if approval is None or approval.state is not ApprovalState.PENDING:
+            return None
+        return _approval_item(approval, await self._found_run(principal, approval.run_id) if approval.run_id else None)
 
     async def waiting(self, principal: Principal, *, recent: bool) -> Waiting:
         """How many items there are; a `recent` count is for what many open pages ask again and again."""

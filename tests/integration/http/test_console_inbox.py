@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from domain.identity.role import Role
+from interfaces.console.inbox import MOST
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_canaries import a_halted_run
 from tests.integration.http.test_console import browse, signed_in, waiting_run
@@ -90,6 +91,20 @@ async def test_a_link_to_what_was_settled_leads_to_no_decision_about_another(ser
     assert "This does not wait any more" in shown
     assert "data-item=" not in shown
     assert 'data-item="approval:' in await page(service, "/inbox")
+
+
+async def test_a_link_to_an_approval_older_than_the_list_leads_to_it_while_it_is_pending(service: Service) -> None:
+    _, oldest = await waiting_run(service)
+    for _ in range(MOST):
+        await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "more"})
+    assert oldest not in await page(service, "/inbox")
+    for path in ("/inbox", "/inbox/detail"):
+        shown = await page(service, f"{path}?item=approval:{oldest}")
+        assert f"/console/inbox/approvals/{oldest}" in shown
+        assert "does not wait any more" not in shown
+    assert "This does not wait any more" in await page(service, f"/inbox?item=approval:{oldest}", OTHER_ADMIN)
+    await send(service, f"/inbox/approvals/{oldest}", decision="deny")
+    assert "This does not wait any more" in await page(service, f"/inbox?item=approval:{oldest}")
 
 
 async def test_a_form_of_another_schema_is_refused_and_a_tool_that_is_gone_is_decided_by_its_json(

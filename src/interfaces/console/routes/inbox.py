@@ -36,17 +36,19 @@ class InboxPages:
         self._explain = explain_tool
 
     async def listed(self, principal: Principal) -> dict[str, object]:
-        return await self._list(principal, await self._inbox.of(principal))
+        return await self._list(principal, await self._inbox.of(principal), None)
 
     async def of(self, principal: Principal, key: str) -> dict[str, object]:
         """The list, and the item with the key, or the first one without a key."""
         items = await self._inbox.of(principal)
-        item = chosen(items, key)
+        item = chosen(items, key) or await self._inbox.older_approval(principal, key)
         is_gone = {"is_gone": bool(key) and item is None}
-        return await self._list(principal, items) | await self._detail(principal, item) | is_gone
+        return await self._list(principal, items, item) | await self._detail(principal, item) | is_gone
 
-    async def _list(self, principal: Principal, items: tuple[InboxItem, ...]) -> dict[str, object]:
-        agents = (item.agent_id for item in items if item.agent_id is not None)
+    async def _list(
+        self, principal: Principal, items: tuple[InboxItem, ...], shown: InboxItem | None
+    ) -> dict[str, object]:
+        agents = (each.agent_id for each in (*items, shown) if each is not None and each.agent_id is not None)
         return {
             "items": items,
             "why_not": await self._refusals(principal, items),
@@ -61,7 +63,9 @@ class InboxPages:
 
     async def detail(self, principal: Principal, key: str) -> dict[str, object]:
         """The item with that key only; None if it does not wait any more."""
-        found = next((item for item in await self._inbox.of(principal) if item.key == key), None)
+        items = await self._inbox.of(principal)
+        found = next((item for item in items if item.key == key), None)
+        found = found or await self._inbox.older_approval(principal, key)
         agents = () if found is None or found.agent_id is None else (found.agent_id,)
         names = await self._name_agents.execute(principal, agents)
         return {"agent_names": names} | await self._detail(principal, found)
