@@ -111,6 +111,13 @@ RECORDED = """
 """Keeps what the browser's own notifications say."""
 
 
+ONE_MORE = """
+    document.querySelector("#who [data-waiting]").dataset.waiting = "2";
+    document.dispatchEvent(new Event("htmx:after:swap"));
+"""
+"""One more waits, of a run that began before the newest."""
+
+
 def test_a_browser_tells_what_waits_once_a_person_has_switched_it_on(person: Person, service: Service) -> None:
     page = person.page
     service.call("POST", "/runs/cancel", {"agent_id": service.call("GET", "/agents/asker")["id"]})
@@ -131,6 +138,8 @@ def test_a_browser_tells_what_waits_once_a_person_has_switched_it_on(person: Per
     assert page.evaluate("window.told") == [f"1 waits for a person: Dragoman, {name}"]
     person.renew("#who", "item-settled")
     assert page.evaluate("window.told.length") == 1  # told once
+    page.evaluate(ONE_MORE)
+    assert page.evaluate("window.told")[1:] == [f"2 wait for a person: Dragoman, {name}"]
     service.call("POST", f"/runs/{run}/cancel")
     person.go("/console/inbox")
     switch.click()

@@ -3,6 +3,7 @@
 (() => {
   const SWITCHED = "dragoman-notify";
   const SEEN = "dragoman-newest";
+  const COUNTED = "dragoman-count";
   const supported = "Notification" in window && window.isSecureContext;
   const isOn = () => supported && Notification.permission === "granted" && localStorage.getItem(SWITCHED) === "on";
 
@@ -13,8 +14,12 @@
     const { newest, waiting: count, organization } = waiting.dataset;
     const key = `${SEEN} ${organization}`;
     const seen = localStorage.getItem(key);
+    const counted = `${COUNTED} ${organization}`;
+    // What an older run begins to wait for is not the newest, but is one more.
+    const isMore = Number(count) > Number(localStorage.getItem(counted) ?? count);
+    localStorage.setItem(counted, count);
     if (seen === null || newest > seen) localStorage.setItem(key, newest);
-    if (seen === null || newest <= seen || !isOn()) return;
+    if (seen === null || (newest <= seen && !isMore) || !isOn()) return;
     if (document.getElementById("inbox") && document.visibilityState === "visible") return;
     const told = new Notification(count === "1" ? "1 waits for a person" : `${count} wait for a person`, {
       body: `Dragoman, ${organization}`,
