@@ -37,8 +37,9 @@ class InMemoryAuthorizer:
         if answer.code is None:
             raise invalid("authorization_refused", "The authorization server did not authorize (access_denied).")
         issuer = answer.issuer or ISSUER
+        had_grant = (server.id, server.person_id) in self.accounts
         self.accounts[server.id, server.person_id] = Account(issuer=issuer, scope=None, renewed_at=self._begun_at)
-        return AuthorizedServer(server=server, key_id=key_id, issuer=issuer)
+        return AuthorizedServer(server=server, key_id=key_id, issuer=issuer, had_grant=had_grant)
 
     async def account(self, server: McpServer) -> Account | None:
         """The account of who came back."""

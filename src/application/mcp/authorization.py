@@ -31,11 +31,13 @@ class AuthorizationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizedServer:
-    """The authorized server, the key that began the authorization, and the issuer."""
+    """The authorized server, the key that began the authorization, and the issuer. `had_grant`: connections may have been
+    opened with another account."""
 
     server: McpServer
     key_id: ApiKeyId
     issuer: str
+    had_grant: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,9 +29,9 @@ class FinishMcpAuthorization:
     """Rules:
     - Needs no key: the state of `answer` identifies the authorization. It is valid once, and only with an answer of
       its authorization server, in the browser that began it if that is bound to one.
-    - With a new grant of the organization, connections of the server are reopened.
-    - With a new grant of a person, their runs that wait for it continue. If the server's tools were never listed, they are
-      listed with this account.
+    - With a new grant of the organization, or another one of a person who had one, connections of the server are reopened.
+    - With a new grant of a person, their runs that wait for it continue. Then, if the server's tools were never listed, they
+      are listed with this account; the account counts even if that fails.
     - Audited `mcp_server.authorized` or, for an account of a person, `account.connected`; by who began the authorization.
     """
 
@@ -61,25 +61,31 @@ class FinishMcpAuthorization:
         `McpAuthorizer.complete`."""
         authorized = await self._authorizer.complete(answer)
         server = authorized.server
-        if server.person_id is None:
+        if server.person_id is None or authorized.had_grant:
             await self._connections.forget(server.organization_id, server.id)
+        if server.person_id is None:
             await self._audit(authorized, AuditAction.MCP_SERVER_AUTHORIZED)
             return server
-        await self._audit(authorized, AuditAction.ACCOUNT_CONNECTED)
+        try:
+            await self._waiters.connected(server)
+        finally:
+            await self._audit(authorized, AuditAction.ACCOUNT_CONNECTED)
         await self._list_tools(server)
-        await self._waiters.connected(server)
         return server
 
     async def _list_tools(self, server: McpServer) -> None:
-        listed = await self._catalogs.load(server.organization_id, server.id)
-        if listed is not None and listed.server_version == server.version:
-            return
         scope = ConnectionScope(organization_id=server.organization_id, person_id=server.person_id)
         try:
-            await self._catalog_updater.relist(server, scope, timeout_s=_LISTING_S)
+            listed = await self._catalogs.load(server.organization_id, server.id)
+            if listed is None or listed.server_version != server.version:
+                await self._catalog_updater.relist(server, scope, timeout_s=_LISTING_S)
         except McpFailure as failure:
             ids = {"server_id": server.id, "failure": failure.kind.value}
             logger.warning("listing the tools of a newly authorized MCP server failed", extra=ids)
+        except Exception:
+            logger.exception(
+                "listing the tools of a newly authorized MCP server failed", extra={"server_id": server.id}
+            )
 
     async def _audit(self, authorized: AuthorizedServer, action: AuditAction) -> None:
         server = authorized.server

@@ -11,7 +11,7 @@ import pytest
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, McpServerId
 from domain.mcp.elicitation import ACCOUNT_QUESTION, Elicitation, InputRound
-from interfaces.http.oauth.routes import ACCOUNT_COOKIE
+from interfaces.http.oauth.routes import account_cookie
 from tests.builders import a_key
 from tests.composition import MODEL
 from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
@@ -50,7 +50,8 @@ async def begun(service: Service, token: str) -> tuple[str, dict[str, str]]:
     assert answer.status_code == 200, answer.text
     state = parse_qs(urlsplit(answer.headers["hx-redirect"]).query)["state"][0]
     service.client.cookies.clear()
-    return f"/oauth/callback?state={state}&code=c0de", {"cookie": f"{ACCOUNT_COOKIE}={answer.cookies[ACCOUNT_COOKIE]}"}
+    name = account_cookie(state)
+    return f"/oauth/callback?state={state}&code=c0de", {"cookie": f"{name}={answer.cookies[name]}"}
 
 
 async def connect(service: Service, token: str) -> httpx.Response:
@@ -85,6 +86,15 @@ async def test_the_consent_of_another_browser_is_refused_and_the_state_used_up(s
     for headers in (of_ben, {}, cookie):
         assert (await browse(service, "GET", back, headers=headers)).status_code == 422
     assert (await account(service, ANN))["connected"] is False
+
+
+async def test_consents_in_two_tabs_of_one_browser_do_not_cancel_each_other(service: Service) -> None:
+    await people(service)
+    first, cookie = await begun(service, ANN)
+    second, other = await begun(service, ANN)
+    both = {"cookie": f"{cookie['cookie']}; {other['cookie']}"}
+    answers = [(await browse(service, "GET", back, headers=both)).status_code for back in (first, second)]
+    assert answers == [200, 200]
 
 
 async def test_the_page_shows_what_waits_connects_and_disconnects(service: Service) -> None:

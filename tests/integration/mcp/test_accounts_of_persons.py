@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import pytest
 
-from application.mcp.authorization import AuthorizationAnswer
+from application.mcp.authorization import AuthorizationAnswer, AuthorizedServer
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState
 from domain.errors import ServiceError
 from domain.identity.user import UserStatus
@@ -36,12 +36,14 @@ def of_each(world: World, *people: UserId, isolation: Isolation = Isolation.SHAR
     return world.server(BY_PERSON, credentials=Credentials.PERSON, isolation=isolation, max_concurrency=50)
 
 
-async def connected(world: World, server: McpServer, person: UserId, *, oauth: OAuthParts | None = None) -> None:
+async def connected(
+    world: World, server: McpServer, person: UserId, *, oauth: OAuthParts | None = None
+) -> AuthorizedServer:
     """The person consents, with the account of their name."""
     authorizer = (oauth or world.oauth).authorizer
     request = await authorizer.begin(server.acting_for(person), ApiKeyId(person), browser=f"browser of {person}")
     back = world.authorization.authorize(request.url, account=person)
-    await authorizer.complete(
+    return await authorizer.complete(
         AuthorizationAnswer(state=back["state"], code=back["code"], issuer=back["iss"], browser=f"browser of {person}")
     )
 
@@ -201,3 +203,11 @@ async def test_a_consent_of_a_person_who_was_deactivated_meanwhile_is_refused() 
             await world.oauth.authorizer.complete(answer)
         assert await world.oauth.authorizer.account(server.acting_for(ANN)) is None
         assert (await failure_of(connections, server, ANN)).kind is McpFailureKind.NEEDS_AUTH
+
+
+async def test_a_second_consent_says_that_there_was_one_before() -> None:
+    async with oauth_world() as world:
+        server = of_each(world)
+        first = await connected(world, server, ANN)
+        second = await connected(world, server, ANN)
+        assert (first.had_grant, second.had_grant) == (False, True)

@@ -106,9 +106,12 @@ class OAuthAuthorizer:
             endpoint=pending.token_endpoint,
             scope=pending.scope,
         )
+        former = await self._broker.grant(server)
         if not await self._broker.store(server, grant):
             raise _outdated()
-        return AuthorizedServer(server=server, key_id=pending.key_id, issuer=pending.issuer)
+        return AuthorizedServer(
+            server=server, key_id=pending.key_id, issuer=pending.issuer, had_grant=former is not None
+        )
 
     async def account(self, server: McpServer) -> Account | None:
         grant = await self._broker.grant(server)

@@ -1,6 +1,7 @@
 """The caller's own accounts at MCP servers: connecting, renewing and disconnecting them."""
 
 import secrets
+from urllib.parse import parse_qs, urlsplit
 
 from litestar import Response, get, post
 from litestar.datastructures import Cookie
@@ -16,7 +17,7 @@ from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sign_in_pages import SignInPages
 from interfaces.console_paths import PATH
-from interfaces.http.oauth.routes import ACCOUNT_COOKIE
+from interfaces.http.oauth.routes import account_cookie
 
 _LASTS_S = 600
 
@@ -48,8 +49,9 @@ async def connect_account(
     browser = secrets.token_urlsafe(32)
     command = ConnectAccountCommand(principal=request.principal, server=server, browser=browser)
     begun = await connect_account.execute(command)
+    state = parse_qs(urlsplit(begun.url).query)["state"][0]
     cookie = Cookie(
-        key=ACCOUNT_COOKIE,
+        key=account_cookie(state),
         value=browser,
         path=CALLBACK_PATH,
         max_age=_LASTS_S,

@@ -1,14 +1,16 @@
 """Routes that browsers and authorization servers open: no API key, no redirect, no echo of the
 request."""
 
+import hashlib
 from html import escape
 from typing import Annotated
 
-from litestar import MediaType, Response, Router, get
+from litestar import MediaType, Request, Response, Router, get
+from litestar.datastructures import State
 from litestar.di import NamedDependency
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Tag
-from litestar.params import CookieParameter, QueryParameter
+from litestar.params import QueryParameter
 
 from application.identity.queries import ListOfferedProviders
 from application.mcp.authorization import AuthorizationAnswer
@@ -20,8 +22,6 @@ from interfaces.http.oauth.views import CliProviderList
 from interfaces.http.problems import STATUS_OF_KIND, described_problems
 
 TAG = Tag(name="OAuth", description="What browsers and authorization servers open.")
-ACCOUNT_COOKIE = "dragoman_account"
-"""Binds the authorization of a person's account to the browser that began it."""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -50,6 +50,7 @@ _REFUSED = ResponseSpec(
 )
 async def finish_authorization(
     *,
+    request: Request[None, None, State],
     finish_mcp_authorization: NamedDependency[FinishMcpAuthorization],
     code: Annotated[str | None, QueryParameter(description="The code, unless there is an error.")] = None,
     given_state: Annotated[
@@ -57,13 +58,12 @@ async def finish_authorization(
     ] = None,
     error: Annotated[str | None, QueryParameter(description="Code of an error.")] = None,
     iss: Annotated[str | None, QueryParameter(description="The authorization server.")] = None,
-    browser: Annotated[
-        str | None, CookieParameter(name=ACCOUNT_COOKIE, description="The browser that started it.")
-    ] = None,
 ) -> Response[str]:
     """The authorization server redirects the browser here. The code is accepted once, for the
     state that started the authorization."""
-    answer = AuthorizationAnswer(state=given_state or "", code=code, error=error, issuer=iss, browser=browser)
+    state = given_state or ""
+    browser = request.cookies.get(account_cookie(state))
+    answer = AuthorizationAnswer(state=state, code=code, error=error, issuer=iss, browser=browser)
     try:
         server = await finish_mcp_authorization.execute(answer)
     except ServiceError as failure:
@@ -103,6 +103,12 @@ async def list_cli_providers(
             if provider.cli_client_id is not None
         ]
     }
+
+
+def account_cookie(state: str) -> str:
+    """The cookie that binds the authorization of a person's account to the browser that began it; one for each
+    authorization, so that several may be under way."""
+    return f"dragoman_account_{hashlib.sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def oauth_router() -> Router:

@@ -190,14 +190,61 @@ async def test_tools_that_are_listed_already_stay(mocker: MockerFixture) -> None
 
 
 @pytest.mark.requirement("P3")
-async def test_an_account_counts_though_its_server_lists_no_tools_now(mocker: MockerFixture) -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [
+        McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time."),
+        storage_away(),
+        RuntimeError("a defect"),
+    ],
+    ids=repr,
+)
+async def test_an_account_counts_though_its_server_lists_no_tools_now(
+    mocker: MockerFixture, failure: Exception
+) -> None:
+    ports = OfPerson(mocker)
+    server = await ports.begun()
+    ports.updater.relist.side_effect = failure
+
+    assert await ports.finish(CONNECTED) == server
+
+    ports.waiters.connected.assert_awaited_once()
+
+
+@pytest.mark.requirement("P3")
+async def test_runs_that_wait_do_not_wait_for_the_listing(mocker: MockerFixture) -> None:
     ports = OfPerson(mocker)
     await ports.begun()
-    ports.updater.relist.side_effect = McpFailure(McpFailureKind.TIMEOUT, "The server did not finish in time.")
+    seen: list[int] = []
+    ports.updater.relist.side_effect = lambda *_, **__: seen.append(ports.waiters.connected.await_count)
 
     await ports.finish(CONNECTED)
 
-    ports.waiters.connected.assert_awaited_once()
+    assert seen == [1]
+
+
+@pytest.mark.requirement("P3")
+async def test_a_consent_is_audited_though_what_waits_could_not_continue(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    await ports.begun()
+    ports.waiters.connected.side_effect = storage_away()
+
+    with refused("storage_unavailable"):
+        await ports.finish(CONNECTED)
+
+    assert [entry.action for entry in ports.state.audit.values()] == [AuditAction.ACCOUNT_CONNECTED]
+
+
+@pytest.mark.requirement("P3")
+async def test_another_account_of_a_person_is_used_with_new_connections(mocker: MockerFixture) -> None:
+    ports = OfPerson(mocker)
+    server = await ports.begun()
+    await ports.finish(CONNECTED)
+    await ports.authorizer.begin(server, ApiKeyId(USER), browser="browser")
+
+    await ports.finish(replace(CONNECTED, state="state-2"))
+
+    ports.connections.forget.assert_awaited_once_with(ORG, server.id)
 
 
 @pytest.mark.requirement("P3")
