@@ -1,12 +1,12 @@
 """Usage by who started runs: people, API keys and schedules, from the newest runs of a period."""
 
 import csv
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from io import StringIO
+from typing import TypeAlias
 
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
@@ -25,15 +25,34 @@ MOST_RUNS = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StarterSum:
+class Used:
+    """What runs used."""
+
+    runs: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+    def __add__(self, other: "Used") -> "Used":
+        return Used(
+            runs=self.runs + other.runs,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=self.cost_usd + other.cost_usd,
+        )
+
+
+UsedByDay: TypeAlias = dict[tuple[str, date], Used]
+"""By who started the runs, and the day."""
+_NOTHING = Used()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StarterSum(Used):
     """What the runs of one starter used."""
 
     starter: str
     name: str
-    runs: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: Decimal
 
 
 class UsagePeople:
@@ -51,71 +70,68 @@ class UsagePeople:
         """Sums, the dearest first, and the cost by day as a chart. `most_runs` is None if no run was left out. Raises
         INVALID for an invalid period."""
         wanted = wanted_of(asked, self._clock.now().date())
-        runs, is_bounded = await self._newest(principal, wanted)
-        names = await self._run_starters.names(principal, (run.requested_by for run in runs))
-        sums = starter_sums(runs, names)
+        used, is_bounded = await self._used(principal, wanted)
+        sums = await self._sums(principal, used)
         return {
             "people": sums,
-            "chart": _cost_by_day(runs, sums, wanted),
+            "chart": _cost_by_day(used, sums, wanted),
             "most_runs": MOST_RUNS if is_bounded else None,
         }
 
-    async def table(self, principal: Principal, asked: FormValues) -> str:
-        """The sums as CSV. Raises as `of`."""
-        runs, _ = await self._newest(principal, wanted_of(asked, self._clock.now().date()))
-        names = await self._run_starters.names(principal, (run.requested_by for run in runs))
+    async def table(self, principal: Principal, asked: FormValues) -> tuple[str, str]:
+        """The name of a file, which says if runs were left out, and the sums as its CSV. Raises as `of`."""
+        used, is_bounded = await self._used(principal, wanted_of(asked, self._clock.now().date()))
         text = StringIO()
         writer = csv.writer(text)
         writer.writerow(("started_by", "name", "runs", "input_tokens", "output_tokens", "cost_usd"))
-        for each in starter_sums(runs, names):
+        for each in await self._sums(principal, used):
             figures = (each.runs, each.input_tokens, each.output_tokens, each.cost_usd)
             writer.writerow((each.starter, plain(each.name), *figures))
-        return text.getvalue()
+        return f"usage-people-newest-{MOST_RUNS}.csv" if is_bounded else "usage-people.csv", text.getvalue()
 
-    async def _newest(self, principal: Principal, wanted: UsageFilter) -> tuple[list[Run], bool]:
+    async def _sums(self, principal: Principal, used: UsedByDay) -> list[StarterSum]:
+        names = await self._run_starters.names(principal, {starter or None for starter, _ in used})
+        return starter_sums(used, names)
+
+    async def _used(self, principal: Principal, wanted: UsageFilter) -> tuple[UsedByDay, bool]:
+        """Sums of the newest runs, page by page: their contents are not kept."""
         asked = RunFilter(
             agent_id=wanted.agent_id,
             model=wanted.model,
             since=_begin(wanted.since),
             until=_begin(None if wanted.until in (None, date.max) else wanted.until + timedelta(days=1)),
         )
-        runs: list[Run] = []
-        cursor: str | None = None
-        while len(runs) < MOST_RUNS:
-            page = await self._list_runs.execute(principal, asked, PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor))
-            runs += page.items
+        used: UsedByDay = {}
+        left, cursor = MOST_RUNS, None
+        while left:
+            request = PageRequest(limit=min(left, MAX_PAGE_SIZE), cursor=cursor)
+            page = await self._list_runs.execute(principal, asked, request)
+            for run in page.items:
+                key = run.requested_by or "", run.created_at.astimezone(UTC).date()
+                used[key] = used.get(key, _NOTHING) + _used_by(run)
             if (cursor := page.next_cursor) is None:
-                return runs, False
-        return runs, True
+                return used, False
+            left -= len(page.items)
+        return used, True
 
 
-def starter_sums(runs: Iterable[Run], names: Mapping[str, str]) -> list[StarterSum]:
-    by_starter: dict[str, list[Run]] = defaultdict(list)
-    for run in runs:
-        by_starter[run.requested_by or ""].append(run)
+def starter_sums(used: UsedByDay, names: Mapping[str, str]) -> list[StarterSum]:
+    by_starter: dict[str, Used] = {}
+    for (starter, _), each in used.items():
+        by_starter[starter] = by_starter.get(starter, _NOTHING) + each
     sums = [
-        StarterSum(
-            starter=starter,
-            name=names.get(starter, "–"),
-            runs=len(each),
-            input_tokens=sum(run.usage.input_tokens for run in each),
-            output_tokens=sum(run.usage.output_tokens for run in each),
-            cost_usd=sum((run.usage.cost_usd for run in each), Decimal(0)),
-        )
+        StarterSum(starter=starter, name=names.get(starter, "–"), **asdict(each))
         for starter, each in by_starter.items()
     ]
     return sorted(sums, key=lambda each: (-each.cost_usd, -each.input_tokens - each.output_tokens, each.name))
 
 
-def _cost_by_day(runs: Iterable[Run], sums: Iterable[StarterSum], wanted: UsageFilter) -> Chart:
+def _cost_by_day(used: UsedByDay, sums: Iterable[StarterSum], wanted: UsageFilter) -> Chart:
     if wanted.since is None or wanted.until is None:
         raise ValueError("a period has two ends")
     days = [wanted.since + timedelta(days=at) for at in range((wanted.until - wanted.since).days + 1)]
-    costs: dict[tuple[str, date], float] = defaultdict(float)
-    for run in runs:
-        costs[run.requested_by or "", run.created_at.astimezone(UTC).date()] += float(run.usage.cost_usd)
     series = [
-        Series(name=each.name, values=tuple(costs.get((each.starter, day), 0.0) for day in days))
+        Series(name=each.name, values=tuple(float(used.get((each.starter, day), _NOTHING).cost_usd) for day in days))
         for each in sums
         if each.cost_usd
     ]
@@ -123,6 +139,11 @@ def _cost_by_day(runs: Iterable[Run], sums: Iterable[StarterSum], wanted: UsageF
     return columns(
         "Cost by day and person", [str(day) for day in days], series or [nothing], lambda usd: f"${usd:,.4f}"
     )
+
+
+def _used_by(run: Run) -> Used:
+    usage = run.usage
+    return Used(runs=1, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cost_usd=usage.cost_usd)
 
 
 def _begin(day: date | None) -> datetime | None:

@@ -49,6 +49,7 @@ async def test_the_sums_are_a_table_for_spreadsheets(service: Service) -> None:
     assert answer.headers["content-type"].startswith("text/csv")
     rows = list(csv.DictReader(StringIO(answer.text)))
     assert sorted(int(row["runs"]) for row in rows) == [1, 2]
+    assert answer.headers["content-disposition"] == 'attachment; filename="usage-people.csv"'
     assert [*rows[0]] == ["started_by", "name", "runs", "input_tokens", "output_tokens", "cost_usd"]
 
 
