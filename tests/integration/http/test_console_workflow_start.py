@@ -28,12 +28,14 @@ async def stocked(service: Service) -> Service:
 async def test_a_run_is_started_by_a_form_of_the_schema_of_its_input(stocked: Service) -> None:
     path = await saved(stocked, WITH_FIELDS)
     runner = await signed_in(stocked, token_of(Role.RUNNER))
-    fields = fields_of(await browse(stocked, "GET", path, headers=runner), "Start a run")
+    page = await browse(stocked, "GET", path, headers=runner)
+    assert f'novalidate hx-post="{path}/runs"' in page.text, "JSON is used instead of required fields"
+    fields = fields_of(page, "Start a run")
     assert fields.keys() >= {"schema", "f0", "f1"}
     wrong = await browse(stocked, "POST", f"{path}/runs", headers=runner, data=fields | {"f0": "b", "f1": "two"})
     assert faults(wrong) == ["input-f1"]
     missing = await browse(stocked, "POST", f"{path}/runs", headers=runner, data=fields | {"f1": "2"})
-    assert faults(missing) == ["input"]
+    assert faults(missing) == ["input-f0"]
     form = fields | {"f0": "bridges", "f1": "2", "f2": "yes"}
     started = await browse(stocked, "POST", f"{path}/runs", headers=runner, data=form)
     run = started.headers["hx-redirect"].rpartition("/")[2]

@@ -279,11 +279,22 @@ async def start_workflow(
     with FormCheck({field.key: f"input-{field.name}" for field in asked}) as check:
         if asked and data.get("schema") != canonical_digest(schema):
             raise invalid("workflow_changed", "The workflow has other inputs now: load the page again.")
-        entered = content_of(schema or {}, data) if asked else _entered(value, field="input")
+        entered = _filled(schema or {}, data) if asked else _entered(value, field="input")
         command = StartWorkflowRunCommand(principal=principal, workflow=workflow, input=entered)
         started = await start_workflow_run.execute(command)
         return _to(f"/workflows/runs/{started.run.id}")
     return check.shown(pages, request)
+
+
+def _filled(schema: JsonObject, data: Mapping[str, str]) -> JsonObject:
+    """What was entered in the fields. Raises INVALID at each required one that is empty: browsers do not check the form, as
+    JSON may be entered instead."""
+    entered = content_of(schema, data)
+    empty = [field.key for field in fields_of(schema) if field.required and field.key not in entered]
+    if empty:
+        faults = (Violation(path=key, message="must be filled in") for key in empty)
+        raise invalid("workflow_input_invalid", "The input is not complete.", *faults)
+    return entered
 
 
 def _entered(text: str, *, field: str) -> JsonValue:
