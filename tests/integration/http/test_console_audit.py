@@ -28,6 +28,8 @@ async def test_the_audit_trail_is_searched_and_verified(service: Service) -> Non
     assert "No matching entries." in of_server.text
     wrong = await browse(service, "GET", "/console/audit?since=yesterday", headers=browser)
     assert "“yesterday” is not a day" in wrong.text
+    refused = await browse(service, "GET", "/console/audit/export?since=yesterday", headers=browser)
+    assert (refused.status_code, "agent.created" in refused.text) == (422, False)
     assert re.search(r'<a href="/console/audit\?actor=key_[^"]+" title="key_[^"]+">(?!key_)', page.text)
     verified = await browse(service, "POST", "/console/audit/verify", headers=browser)
     assert "whole" in verified.text

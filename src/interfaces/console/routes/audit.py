@@ -17,6 +17,7 @@ from application.mcp.queries import ListMcpServers
 from application.system.pages import PageRequest
 from domain.audit.chain_check import ChainProblem
 from domain.audit.event import AuditAction
+from domain.errors import invalid
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.run_list import begin_of
@@ -115,7 +116,10 @@ async def show_audit(
 async def export_audit(
     request: ConsoleRequest, export_audit_events: NamedDependency[ExportAuditEvents], asked: NamedDependency[Asked]
 ) -> Stream:
-    """Matching entries as NDJSON with their seals, in the order of the seals."""
+    """Matching entries as NDJSON with their seals, in the order of the seals. Raises INVALID for an invalid day, which
+    would export too much."""
+    if asked.faults:
+        raise invalid("audit_days_invalid", " ".join(asked.faults))
     parts = export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=asked.wanted))
     return exported(parts)
 
