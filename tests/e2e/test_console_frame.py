@@ -144,3 +144,25 @@ def test_a_browser_tells_what_waits_once_a_person_has_switched_it_on(person: Per
     person.go("/console/inbox")
     switch.click()
     expect(switch).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_browser_that_notifies_from_no_page_says_so_and_is_switched_off(person: Person, service: Service) -> None:
+    page = person.page
+    service.call("POST", "/runs/cancel", {"agent_id": service.call("GET", "/agents/asker")["id"]})
+    page.context.grant_permissions(["notifications"], origin=service.url)
+    page.add_init_script(
+        "window.Notification = class extends window.Notification { constructor() { throw new TypeError('Illegal'); } };"
+    )
+    person.go("/console/inbox")
+    switch = page.get_by_role("button", name="Notify me in this browser")
+    switch.click()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    person.go("/console/agents")
+    expect(page.locator("#who [data-waiting='0']")).to_be_attached()
+    run = service.start_run("asker", "Ask somebody.")
+    until(lambda: bool(service.call("GET", "/approvals?state=pending")["data"]), what="the approval")
+    person.renew("#who", "item-settled")
+    expect(page.locator("#flash")).to_contain_text("Notifications are off.")
+    service.call("POST", f"/runs/{run}/cancel")
+    person.go("/console/inbox")
+    expect(switch).to_have_attribute("aria-pressed", "false")

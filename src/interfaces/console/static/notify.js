@@ -21,11 +21,20 @@
     if (seen === null || newest > seen) localStorage.setItem(key, newest);
     if (seen === null || (newest <= seen && !isMore) || !isOn()) return;
     if (document.getElementById("inbox") && document.visibilityState === "visible") return;
-    const told = new Notification(count === "1" ? "1 waits for a person" : `${count} wait for a person`, {
-      body: `Dragoman, ${organization}`,
-      tag: SWITCHED,
-      renotify: true,
-    });
+    notify(count === "1" ? "1 waits for a person" : `${count} wait for a person`, `Dragoman, ${organization}`);
+  }
+
+  function notify(title, body) {
+    let told;
+    try {
+      told = new Notification(title, { body, tag: SWITCHED, renotify: true });
+    } catch {
+      // Chrome on Android permits notifications, but leaves them to service workers.
+      localStorage.setItem(SWITCHED, "off");
+      show();
+      window.frame.tell("Not possible", "This browser does not notify from a page. Notifications are off.");
+      return;
+    }
     told.addEventListener("click", () => {
       window.focus();
       location.assign("/console/inbox");
