@@ -1,5 +1,6 @@
 """Names who or what started runs: a schedule, a workflow, a gateway session, a run before it, a key, or a person."""
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from interfaces.console_paths import PATH
 
 _SCHEDULE = "schedule:"
 _USER = "usr_"
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +27,7 @@ class Starter:
 
 
 class RunStarters:
-    """Reads each name once per list."""
+    """Reads each name once per list, some at once."""
 
     def __init__(self, *, identities: IdentityStore, users: UserStore, get_schedule: GetSchedule) -> None:
         self._identities = identities
@@ -40,7 +42,14 @@ class RunStarters:
 
     async def names(self, principal: Principal, ids: Iterable[str | None]) -> dict[str, str]:
         """Names of keys, users and schedules by their ids; an id without a name is its own."""
-        return {each: await self._name(principal, each) for each in dict.fromkeys(ids) if each is not None}
+        wanted = [each for each in dict.fromkeys(ids) if each is not None]
+        places = asyncio.Semaphore(_AT_ONCE)
+
+        async def named(starter: str) -> str:
+            async with places:
+                return await self._name(principal, starter)
+
+        return dict(zip(wanted, await asyncio.gather(*map(named, wanted)), strict=True))
 
     async def _name(self, principal: Principal, starter: str) -> str:
         if starter.startswith(_USER):
