@@ -140,8 +140,9 @@ class RunMonths(Protocol):
 
     async def remove(self, month: Month, idle_before: Mapping[OrganizationId, datetime]) -> bool:
         """Remove the month with the events and tool calls of runs on threads of these organizations that have been idle since
-        then, as `RetentionStore` says. Those of other runs stay; if they are more than a tenth of it, nothing is removed.
-        Whether it was. Raises UNAVAILABLE `storage_unavailable`, also if the tables are in use for long, or have changed meanwhile."""
+        then, as `RetentionStore` says. Those of other runs stay; if they are more than a tenth of it and more than a few,
+        nothing is removed. Whether it was. Raises UNAVAILABLE `storage_unavailable`, also if the tables are in use for long, or have
+        changed meanwhile, or one of the threads is in use again."""
 
 
 class ExpiringTools(Protocol):

@@ -16,11 +16,13 @@ from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.engine.postgres.months import remove_month
 from infrastructure.persistence.engine.postgres.plans import PLANS_BY_KEYS
 from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 from infrastructure.persistence.engine.staged import ByKeys
+from infrastructure.persistence.retention import run_months
 from infrastructure.persistence.retention.months import SqlMonthlyTables
-from infrastructure.persistence.retention.run_months import SqlRunMonths
+from infrastructure.persistence.retention.run_months import FEW, SqlRunMonths
 from tests.builders import (
     AGENT,
     ORG,
@@ -55,6 +57,7 @@ from tests.integration.persistence.monthly import (
     partition_of,
     with_ended_months,
 )
+from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("K5", "E7")
 
@@ -102,8 +105,8 @@ class Runs:
             await self.stores.journal.commit(claimed.lease, step)
         return await stored(self.stores, run.id, of)
 
-    async def remove_oldest(self, idle_before: Mapping[OrganizationId, datetime]) -> bool:
-        months = SqlRunMonths(database=self.database)
+    async def remove_oldest(self, idle_before: Mapping[OrganizationId, datetime], *, few: int = 0) -> bool:
+        months = SqlRunMonths(database=self.database, few=few)
         oldest = await months.oldest()
         assert oldest is not None
         return await months.remove(oldest, idle_before)
@@ -195,6 +198,60 @@ async def test_few_runs_on_threads_in_use_stay_when_their_month_goes_and_many_ke
 
     assert [await runs.seen(run) for run in (in_use, theirs)] == before
     assert runs.partitions_of(in_use) == runs.partitions_of(theirs) == ("gone", "gone")
+
+
+async def test_a_thread_in_use_for_long_keeps_no_month(runs: Runs) -> None:
+    thread = await runs.thread(moment_in(OLDEST))
+    stays = [await runs.run(moment_in(month), thread) for month in (OLDEST, NEXT)]
+    await runs.run(NOW, thread)
+    before = [await runs.seen(run) for run in stays]
+    when = {ORG: moment_in(LAST, 1)}
+    assert not await runs.remove_oldest(when, few=sum(count for count, _ in before[:1]) - 1)
+
+    assert await runs.remove_oldest(when, few=FEW)
+    assert await runs.remove_oldest(when, few=FEW)
+
+    assert [runs.months(table) for table in ("run_event", "tool_call")] == [[name_of(LAST)]] * 2
+    assert [await runs.seen(run) for run in stays] == before
+
+
+async def test_a_month_without_tool_calls_goes(runs: Runs) -> None:
+    at = moment_in(OLDEST)
+    run = a_run(RunId(an_id("run", at)), thread_id=await runs.thread(at), created_at=at)
+    claimed = await start_and_claim(runs.stores, run)
+    await runs.stores.journal.commit(claimed.lease, finish_step(claimed.run, at=at))
+    await runs.run(moment_in(LAST))
+    await SqlMonthlyTables(database=runs.database).remove_empty_months()
+    before = [runs.months(table) for table in ("run_event", "tool_call")]
+    assert before == [[name_of(month) for month in (OLDEST, NEXT, LAST)], [name_of(LAST)]]
+
+    assert await runs.remove_oldest({ORG: moment_in(NEXT, 1)})
+
+    assert [runs.months(table) for table in ("run_event", "tool_call")] == [before[0][1:], before[1]]
+
+
+async def test_a_thread_that_is_used_again_while_its_month_goes_keeps_its_events(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thread = await runs.thread(moment_in(OLDEST))
+    old = [await runs.run(moment_in(OLDEST), thread), *[await runs.run(moment_in(OLDEST)) for _ in range(9)]]
+    before = [await runs.seen(run) for run in old]
+    when = {ORG: moment_in(NEXT, 1)}
+    loop = asyncio.get_running_loop()
+
+    def remove(connection: Connection, of: str, month: str, *, expected: int, kept: Sequence[str]) -> None:
+        """A run begins after those that stay were chosen."""
+        asyncio.run_coroutine_threadsafe(runs.run(NOW, thread), loop).result(60)
+        monkeypatch.undo()
+        remove_month(connection, of, month, expected=expected, kept=kept)
+
+    monkeypatch.setattr(run_months, "remove_month", remove)
+    with refused("storage_unavailable"):
+        await runs.remove_oldest(when)
+    assert [await runs.seen(run) for run in old] == before
+
+    assert await runs.remove_oldest(when)
+    assert [await runs.seen(run) for run in old] == [before[0], *[(0, ())] * 9]
 
 
 async def test_an_unfinished_run_continues_after_its_month_has_gone(runs: Runs) -> None:

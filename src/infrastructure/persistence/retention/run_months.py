@@ -23,11 +23,12 @@ from sqlalchemy import (
 from application.audit.ports import Month
 from domain.ids import OrganizationId
 from infrastructure.persistence.columns.column_types import Moment, micros
-from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.database import SYSTEM, Database, StorageAway
 from infrastructure.persistence.engine.postgres.months import month_of, most_staying, oldest_month, remove_month
 from infrastructure.persistence.retention.store import is_idle_since
 from infrastructure.persistence.tables import run, run_event, thread, tool_call
 
+FEW: Final = 1_000
 _TABLES: Final = (run_event.name, tool_call.name)
 _run = run.alias("of_month")
 _of_month = and_(_run.c.id >= bindparam("low"), _run.c.id < bindparam("high"))
@@ -57,14 +58,17 @@ class _Removal:
     table: str
     month: str
     rows: int
+    staying: int
     kept: tuple[str, ...]
 
 
 class SqlRunMonths:
-    """The `RunMonths` port. On SQLite there are no months."""
+    """The `RunMonths` port. On SQLite there are no months. Up to `few` events stay of any month, so that one thread in use for
+    years does not keep all of them."""
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, *, database: Database, few: int = FEW) -> None:
         self._database = database
+        self._few = few
 
     async def oldest(self) -> Month | None:
         return await self._database.read(
@@ -78,7 +82,7 @@ class SqlRunMonths:
             if found is None or found.month != month.name:
                 return False
             bounds = {"low": found.low, "high": found.high}
-            most = most_staying(connection.execute(_count_runs, bounds).scalar_one())
+            most = most_staying(connection.execute(_count_runs, bounds).scalar_one(), few=self._few)
             wanted = {
                 **bounds,
                 "organizations": list(idle_before),
@@ -88,25 +92,37 @@ class SqlRunMonths:
             staying = connection.execute(_staying_runs, wanted).scalars().all()
             if len(staying) > most:
                 return False
-            removals = [_removal(connection, table, bounds, list(staying)) for table in _TABLES]
-            if None in removals:
-                return False
-            for one in filter(None, removals):
+            removals = _removals(connection, bounds, list(staying), few=self._few)
+            for one in removals:
                 remove_month(connection, one.table, one.month, expected=one.rows, kept=one.kept)
-            return True
+            # Runs are locked by now: those that began meanwhile are seen.
+            if removals and not set(connection.execute(_staying_runs, wanted).scalars()) <= set(staying):
+                raise StorageAway("A thread of the month is in use again.")
+            return bool(removals)
 
         return await self._database.write(unit, scope=SYSTEM)
 
 
-def _removal(connection: Connection, table: str, bounds: Mapping[str, str], staying: list[str]) -> _Removal | None:
-    """None if the table has another month as its oldest one, or too many of the month's rows stay."""
-    found = oldest_month(connection, table)
-    if found is None or (found.low, found.high) != (bounds["low"], bounds["high"]):
-        return None
+def _removals(connection: Connection, bounds: Mapping[str, str], staying: list[str], *, few: int) -> list[_Removal]:
+    """Of each table that has the month. Empty if one has an older month, or too many of its rows stay."""
+    removals = []
+    for table in _TABLES:
+        found = oldest_month(connection, table)
+        if found is None or found.low >= bounds["high"]:
+            continue
+        if (found.low, found.high) != (bounds["low"], bounds["high"]):
+            return []
+        removal = _removal(connection, table, found.month, bounds, staying)
+        if removal.staying > most_staying(removal.rows, few=few):
+            return []
+        removals.append(removal)
+    return removals
+
+
+def _removal(connection: Connection, table: str, month: str, bounds: Mapping[str, str], staying: list[str]) -> _Removal:
     count = text(f"SELECT count(*) FROM {table} WHERE run_id >= :low AND run_id < :high")  # noqa: S608  # names of ours alone
     kept = text(f"SELECT run_id, count(*) AS rows FROM {table} WHERE run_id = ANY(:staying) GROUP BY run_id")  # noqa: S608
     rows: int = connection.execute(count, bounds).scalar_one()
     stay = connection.execute(kept, {"staying": staying}).all()
-    if sum(one.rows for one in stay) > most_staying(rows):
-        return None
-    return _Removal(table=table, month=found.month, rows=rows, kept=tuple(one.run_id for one in stay))
+    kept_runs = tuple(one.run_id for one in stay)
+    return _Removal(table=table, month=month, rows=rows, staying=sum(one.rows for one in stay), kept=kept_runs)

@@ -35,9 +35,9 @@ def month_of(found: "Row[tuple[str, str, str]] | None") -> Month | None:
     return Month(name=found.month, ends=datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC))
 
 
-def most_staying(count: int) -> int:
-    """How many rows of a month may stay when it is removed: they are copied while its table is locked."""
-    return min(count // 10, _MOST_COPIED)
+def most_staying(count: int, *, few: int = 0) -> int:
+    """How many rows of a month may stay when it is removed: they are copied while its table is locked. A `few` always may."""
+    return max(few, min(count // 10, _MOST_COPIED))
 
 
 def remove_month(connection: Connection, of: str, month: str, *, expected: int, kept: Sequence[str]) -> None:
