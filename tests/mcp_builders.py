@@ -11,10 +11,11 @@ from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServer
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, OTHER_ORG, SERVER, START, a_server, a_tool, an_organization
+from tests.doubles.authorizer import InMemoryAuthorizer
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 
-ACCOUNTS = AskForAccount(address=ListeningAddress("https://here"))
+ACCOUNTS = AskForAccount(address=ListeningAddress("https://here"), authorizer=InMemoryAuthorizer(expires_at=START))
 PERSON_SERVER = McpServerId("mcp_tickets")
 INSTALLATION = Installation(version="1.2.3", location="org/mcp/ins_1", installed_at=START)
 PACKAGE = McpServerConfig(slug="time", kind=McpServerKind.PYTHON, package="mcp-server-time", version="1.2.3")

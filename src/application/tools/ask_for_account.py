@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from application.mcp.account_server import account_link, account_topic
+from application.mcp.authorization import McpAuthorizer
 from application.mcp.oauth_client import PublicAddress
 from application.mcp.ports import McpFailure, McpFailureKind
 from application.tools import failure_text
@@ -31,8 +32,9 @@ class AskForAccount:
     - Answers to this question are never sent to the server.
     """
 
-    def __init__(self, *, address: PublicAddress) -> None:
+    def __init__(self, *, address: PublicAddress, authorizer: McpAuthorizer) -> None:
         self._address = address
+        self._authorizer = authorizer
 
     async def connected(
         self, failure: McpFailure, server: McpServer, context: ToolCallContext, given: InputRound | None
@@ -53,8 +55,15 @@ class AskForAccount:
             url=account_link(self._address, server),
         )
         acting = server.acting_for(context.scope.person_id)
-        if context.connect is not None and await context.connect(question, account_topic(acting)):
-            return True
+        if context.connect is not None:
+            before = await self._authorizer.account(acting)
+
+            async def is_connected() -> bool:
+                account = await self._authorizer.account(acting)
+                return account is not None and account != before
+
+            if await context.connect(question, account_topic(acting), is_connected):
+                return True
         answers = {} if given is None else given.answers
         state = None if given is None else given.request_state
         awaited = InputRound(number=number, questions=(question,), answers=answers, request_state=state)

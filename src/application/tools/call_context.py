@@ -31,8 +31,8 @@ class ToolCallContext:
     - `logs`: receives what an MCP server logs during the call.
     - `relay`: answers what an MCP server asks during the call.
     - `caller`: for calls of agents; without it they are refused.
-    - `connect`: asks the caller to visit a page where they connect an account, and waits for the topic that says so. False
-      if the caller cannot be asked, or does not.
+    - `connect`: asks the caller to visit a page where they connect an account, and waits for the topic that says so, or
+      until the account can be read. False if the caller cannot be asked, or does not.
     - `keeps_state`: the caller stores where the call of a remote agent continues, on an `InputAwaited` without a question.
     - `moves`: whether an interrupted call is continued elsewhere.
     """
@@ -50,7 +50,7 @@ class ToolCallContext:
     logs: LogTap | None = None
     relay: CallerRelay | None = None
     caller: AgentCaller | None = None
-    connect: Callable[[Elicitation, str], Awaitable[bool]] | None = None
+    connect: Callable[[Elicitation, str, Callable[[], Awaitable[bool]]], Awaitable[bool]] | None = None
     keeps_state: bool = False
     moves: Callable[[], bool] | None = None
 

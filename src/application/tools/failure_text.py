@@ -25,7 +25,8 @@ _OURS = {
     ),
     McpFailureKind.INVALID_REPLY: "The MCP server sent an invalid reply.",
     McpFailureKind.NEEDS_AUTH: (
-        "The MCP server needs authorization, which an administrator has to give. Continue without its tools."
+        "The MCP server needs authorization: by an administrator or, if it is used with each person's own account, by the "
+        "person, who connects the account in the console under My accounts. Continue without its tools."
     ),
     McpFailureKind.DISABLED: "MCP disabled.",
     McpFailureKind.NOT_INSTALLED: "MCP server not installed.",

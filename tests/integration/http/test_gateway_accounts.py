@@ -8,6 +8,7 @@ import pytest
 from application.gateway.calls.answer_question import AnswerGatewayQuestionCommand
 from application.gateway.calls.ask_client import AskableClient
 from application.mcp.account_server import account_topic
+from application.mcp.authorization import AuthorizationAnswer
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -74,6 +75,21 @@ async def test_a_client_that_is_asked_on_its_stream_gets_the_result_of_the_same_
         answer = AnswerGatewayQuestionCommand(session=scene.session, question_id=note_id, result=ACCEPTED)
         await scene.container.answer_gateway_question().execute(answer)
         tickets.connect(scene)
+        assert (await calling).result.text == "3 tickets"
+
+
+async def test_a_consent_whose_signal_was_lost_is_read() -> None:
+    tickets, streamed = Tickets(), Streamed()
+    client = replace(streamed.client(), capabilities=URLS)
+    async with a_scene(tickets.handler, opener=ANN, own_accounts=True) as scene:
+        calling = asyncio.create_task(scene.called(client=client))
+        note_id, _ = await streamed.asked.get()
+        tickets.is_connected = True
+        server = replace(a_person_server(), id=SERVER).acting_for(UserId("usr_ann"))
+        await scene.container.oauth().begin(server, ANN.key_id)
+        await scene.container.oauth().complete(AuthorizationAnswer(state="state-1", code="c0de"))
+        answer = AnswerGatewayQuestionCommand(session=scene.session, question_id=note_id, result=ACCEPTED)
+        await scene.container.answer_gateway_question().execute(answer)
         assert (await calling).result.text == "3 tickets"
 
 

@@ -182,9 +182,9 @@ class Conversation:
             self.asked.append({"kind": request.kind.capability, "answer": word})
         return answers
 
-    async def connect(self, question: Elicitation, topic: str) -> bool:
+    async def connect(self, question: Elicitation, topic: str, is_connected: Callable[[], Awaitable[bool]]) -> bool:
         """Have the client show a page where its person connects an account, and wait for `topic`, which says that it is
-        connected. False if the client cannot be asked or declines, or the person does not connect it in time."""
+        connected; `is_connected` reads it, in case the signal was lost. False if the client cannot be asked or declines, or the person does not connect it in time."""
         parts, url = self._parts, question.url
         if url is None or not url.startswith("http") or not self._client.takes_urls:
             return False
@@ -198,14 +198,14 @@ class Conversation:
             if answer.word != ElicitationAction.ACCEPT:
                 return False
             with self._counted(), self._waiting():
-                return await self._told(connected)
+                return await self._told(connected, is_connected)
 
-    async def _told(self, connected: Subscription) -> bool:
-        """Whether it was signalled before the time limit, and before the client left."""
+    async def _told(self, connected: Subscription, is_connected: Callable[[], Awaitable[bool]]) -> bool:
+        """Whether it was signalled or read before the time limit, and before the client left."""
         now = self._parts.clock.now()
         until = min(now + timedelta(seconds=self._parts.limits.answer_s), self._session.expires_at)
         while (left_s := (until - self._parts.clock.now()).total_seconds()) > 0 and not self._client.left.is_set():
-            if await self._signalled(connected, left_s):
+            if await is_connected() or await self._signalled(connected, left_s):
                 return True
         return False
 

@@ -12,7 +12,8 @@ from domain.ids import ToolCallId
 from domain.mcp.elicitation import MAX_ROUNDS, InputRound
 from domain.mcp.server import Credentials
 from infrastructure.runtime.public_address import ListeningAddress
-from tests.builders import ORG
+from tests.builders import ORG, START
+from tests.doubles.authorizer import InMemoryAuthorizer
 from tests.mcp_builders import ACCOUNTS, a_person_server
 from tests.people_builders import USER
 
@@ -43,8 +44,9 @@ async def test_the_person_is_asked_to_visit_their_page_and_earlier_answers_stay(
 
 
 async def test_without_an_address_the_page_is_named_by_its_path() -> None:
+    accounts = AskForAccount(address=ListeningAddress(None), authorizer=InMemoryAuthorizer(expires_at=START))
     with pytest.raises(InputAwaited) as asked:
-        await AskForAccount(address=ListeningAddress(None)).connected(MISSING, a_person_server(), OF_PERSON, None)
+        await accounts.connected(MISSING, a_person_server(), OF_PERSON, None)
     assert asked.value.awaited.questions[0].url == "/console/accounts?server=tickets"
 
 
