@@ -22,3 +22,16 @@ async def in_turns(items: Iterable[_Item]) -> AsyncIterator[_Item]:
         if (taken_s := time.thread_time() - began) > SLICE_S:
             await asyncio.sleep(taken_s * _REST)
             began = time.thread_time()
+
+
+class Turn:
+    """Work of a few long pieces: its time on the processor since it was made, or since its last rest."""
+
+    def __init__(self) -> None:
+        self._began = time.thread_time()
+
+    async def rest(self) -> None:
+        """Let others run for three times as long as the work took, unless it was short."""
+        if (taken_s := time.thread_time() - self._began) > SLICE_S:
+            await asyncio.sleep(taken_s * _REST)
+            self._began = time.thread_time()

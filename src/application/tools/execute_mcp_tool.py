@@ -19,6 +19,7 @@ from application.mcp.ports import (
     McpServerStore,
 )
 from application.policy.ports import SchemaValidator
+from application.system.turns import Turn
 from application.tools import failure_text
 from application.tools.ask_for_account import AskForAccount, CallWithoutAccount, without_account
 from application.tools.call_context import ASKS_META, KEEPS_STATE_META, ToolCallContext
@@ -149,7 +150,7 @@ class ExecuteMcpTool:
             left_s -= now() - began  # the wait for answers does not count towards the timeout
             asked = reply.input_required
             if asked is None:
-                return self._result(context, binding, server, reply)
+                return await self._result(context, binding, server, reply)
             if context.relay is not None:
                 again = await _relayed(context.relay, asked, given)
             elif asked.ended and not tool.repeatable:
@@ -170,18 +171,25 @@ class ExecuteMcpTool:
             return given
         return _without_state(failure, context.relay, given)
 
-    def _result(self, context: ToolCallContext, binding: McpBinding, server: McpServer, reply: McpReply) -> ToolResult:
-        content = reply_content(reply)
-        if not reply.is_error:
-            violations = self._output_violations(server, binding, reply)
-            if violations:
-                return failure_text.output_schema_violated(violations)
-        if context.on_reply is not None and context.max_results is None:
-            context.on_reply(reply)
+    async def _result(
+        self, context: ToolCallContext, binding: McpBinding, server: McpServer, reply: McpReply
+    ) -> ToolResult:
+        """Validate the reply and convert it, with rests between, since both take milliseconds for large values."""
         if reply.is_error:
-            return failure_text.server_said_error(content.text)
+            if context.on_reply is not None and context.max_results is None:
+                context.on_reply(reply)
+            return failure_text.server_said_error(reply_content(reply).text)
+        turn = Turn()
+        violations = self._output_violations(server, binding, reply)
+        await turn.rest()
+        if violations:
+            return failure_text.output_schema_violated(violations)
         if context.max_results is not None:
-            content = reply_content(limited_reply(reply, context.max_results))
+            reply = limited_reply(reply, context.max_results)
+        elif context.on_reply is not None:
+            context.on_reply(reply)
+        content = reply_content(reply)
+        await turn.rest()
         return ToolResult.succeeded(content.text, content.images, content.files)
 
     async def _refusal(self, tool: Tool, binding: McpBinding, scope: ConnectionScope) -> ToolResult | None:

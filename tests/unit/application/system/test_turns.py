@@ -6,7 +6,7 @@ import time
 import pytest
 from pytest_mock import MockerFixture
 
-from application.system.turns import SLICE_S, in_turns
+from application.system.turns import SLICE_S, Turn, in_turns
 
 pytestmark = pytest.mark.requirement("A5")
 
@@ -28,3 +28,14 @@ async def test_little_work_is_not_interrupted(mocker: MockerFixture) -> None:
     mocker.patch.object(time, "thread_time", return_value=0.0)
     assert [item async for item in in_turns("abc")] == ["a", "b", "c"]
     rest.assert_not_awaited()
+
+
+async def test_others_run_after_a_long_piece_and_not_after_short_ones(mocker: MockerFixture) -> None:
+    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    mocker.patch.object(time, "thread_time", side_effect=[0.0, SLICE_S / 2, SLICE_S * 2, 1.0, 1.0 + SLICE_S / 2])
+    turn = Turn()
+    await turn.rest()
+    rest.assert_not_awaited()
+    await turn.rest()
+    await turn.rest()
+    assert [call.args for call in rest.await_args_list] == [(pytest.approx(SLICE_S * 6),)]

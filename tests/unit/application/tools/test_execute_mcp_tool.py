@@ -22,6 +22,7 @@ from application.mcp.ports import (
     McpReply,
     McpServerStore,
 )
+from application.system.turns import Turn
 from application.tools.call_context import ToolCallContext
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from domain.errors import ErrorKind, ServiceError
@@ -282,6 +283,17 @@ async def test_structured_content_is_held_against_the_schema_as_the_servers_mode
     assert (result.error_code == "mcp_output_invalid") is refused
     warned = any(record.msg == "MCP result does not fit the output schema" for record in caplog.records)
     assert warned is (not fits and mode is OutputValidation.WARN)
+
+
+@pytest.mark.requirement("A5")
+async def test_others_run_between_the_check_of_a_large_result_and_its_conversion(
+    setting: Setting, mocker: MockerFixture
+) -> None:
+    setting.configure(output_validation=OutputValidation.WARN)
+    setting.connections.call_tool.return_value = text_reply("text", structured={"n": 1})
+    rest = mocker.patch.object(Turn, "rest", new=mocker.AsyncMock())
+    assert not (await setting.call(with_output(NUMBER))).is_error
+    assert rest.await_count == 2
 
 
 @pytest.mark.requirement("C4", "G2")

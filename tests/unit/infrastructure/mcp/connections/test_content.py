@@ -8,6 +8,7 @@ import pytest
 from application.mcp.ports import ContentBlock, ContentKind, McpFailure, McpFailureKind
 from domain.threads.message import FileContent, ImageContent
 from infrastructure.mcp.connections.content import read_reply
+from infrastructure.mcp.text import clean, clean_value
 from infrastructure.mcp.transports.value_count import MAX_VALUES
 
 PNG = base64.b64encode(b"x" * 3000).decode()
@@ -95,6 +96,15 @@ def test_control_characters_and_halves_of_pairs_are_cleaned_everywhere() -> None
     )
     assert reply.content[0].text == "a[31m\tb\nc\N{REPLACEMENT CHARACTER}"
     assert reply.structured == {"key": ["val", 1, None, {"deep": ""}]}
+
+
+@pytest.mark.requirement("B11", "A5")
+def test_texts_among_large_values_are_cleaned_like_single_ones() -> None:
+    for code in (*range(0x180), 0x2028, 0xD800, 0xDFFF, 0x10FFFF):
+        text = f"a{chr(code)}\\u{chr(code)}"
+        assert clean_value({"rows": [1, {text: text}]}) == {"rows": [1, {clean(text): clean(text)}]}
+    for odd in (10**40, "\\u0000"):
+        assert clean_value([odd]) == [odd]
 
 
 def test_structured_content_alone_is_a_reply() -> None:
