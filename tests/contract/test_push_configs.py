@@ -8,6 +8,7 @@ import pytest
 from domain.a2a.push import MAX_CONFIGS, PushConfig, PushTarget
 from domain.audit.event import AuditAction
 from domain.ids import RunId
+from domain.webhooks.delivery import Attempt
 from tests.builders import ORG, OTHER_ORG, RUN, START, a_run, after, an_audit_event
 from tests.contract.run_steps import finish_step, start, start_and_claim, start_and_suspend
 from tests.contract.stores import Stores
@@ -76,6 +77,19 @@ async def test_a_config_that_is_replaced_or_removed_has_no_deliveries(run_stores
 
     assert await run_stores.push_configs.of_run(ORG, RUN) == ()
     assert await run_stores.webhooks.next_due(but=frozenset()) is None
+
+
+async def test_an_attempt_for_a_replaced_config_settles_nothing_of_the_new_one(run_stores: Stores) -> None:
+    await start_and_suspend(run_stores, a_run())
+    await put(run_stores)
+    [old] = await run_stores.webhooks.claim(at=after(60), until=after(120), limit=9, per_lane=9, busy={})
+    new_target = replace(TARGET, url=f"https://{RECEIVER}/new")
+    await put(run_stores, replace(CONFIG, target=new_target, created_at=after(61)), number=82)
+    [new] = await run_stores.webhooks.claim(at=after(62), until=after(120), limit=9, per_lane=9, busy={})
+
+    for each, settles in ((old.delivery, False), (new.delivery, True)):
+        delivered = each.attempted(Attempt(status=200), at=after(63), fraction=0.5)
+        assert await run_stores.webhooks.settle(each, delivered) is settles
 
 
 async def test_a_task_has_a_bounded_number_of_configs_and_others_see_none(run_stores: Stores) -> None:

@@ -85,12 +85,15 @@ def pushed(
 
 
 def state_pushed(run: Run, config: PushConfig) -> tuple[Announcement, ...]:
-    """The delivery for a config that is stored when its task waits or has ended already."""
+    """The delivery for a config that is stored when its task waits or has ended already. Its id is another than that of
+    the config which this one replaces, so that a late attempt for that one settles nothing here."""
     event_type = f"run.{run.status.value}"
     if event_type not in {event.value for event in WEBHOOK_EVENTS}:
         return ()
     event = NewEvent(type=RunEventType(event_type), at=config.created_at, data={})
-    return pushed(run, [event], last_seq=run.last_seq, configs=[(config.id, config.target.webhook.receiver)])
+    [made] = pushed(run, [event], last_seq=run.last_seq, configs=[(config.id, config.target.webhook.receiver)])
+    own = WebhookDeliveryId(derived_id("whk", made.delivery.id, timestamp(config.created_at)))
+    return (replace(made, delivery=replace(made.delivery, id=own)),)
 
 
 def _body(run: Run, event: NewEvent) -> str:
