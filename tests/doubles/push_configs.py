@@ -5,9 +5,9 @@ from dataclasses import replace
 from application.system.wakeups import Wakeups
 from application.webhooks.announcing import state_pushed
 from application.webhooks.ports import WEBHOOKS_TOPIC
-from domain.a2a.push import MAX_CONFIGS, PushConfig
+from domain.a2a.push import MAX_CONFIGS, PushConfig, too_many_configs
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, not_found
+from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
 from tests.doubles.state import InMemoryState, StoredRun
 
@@ -28,7 +28,7 @@ class InMemoryPushConfigStore:
         if before is not None and before == replace(config, created_at=before.created_at):
             return False
         if before is None and len(stored.push_configs) >= MAX_CONFIGS:
-            raise ServiceError("push_configs_limit", ErrorKind.LIMIT, "Too many.")
+            raise too_many_configs()
         self._forget_deliveries(config.run_id, config.id)
         stored.push_configs[config.id] = config
         for new in state_pushed(stored.run, config):

@@ -8,7 +8,7 @@ from application.runs.ports import RunReader
 from application.runs.resume_run import require_own_or_operator
 from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
-from domain.a2a.push import PushConfig, PushTarget
+from domain.a2a.push import MAX_CONFIGS, PushConfig, PushTarget, too_many_configs
 from domain.audit.event import AuditAction
 from domain.errors import existing, invalid
 from domain.identity.api_key import Principal
@@ -52,16 +52,19 @@ class PutPushConfig:
             raise invalid("body_invalid", "The push notification config cannot be used.", *found)
         await self._webhooks.require_usable(principal.organization_id, target.webhook, path="pushNotificationConfig")
 
+    async def require_room(self, command: PutPushConfigCommand) -> None:
+        """Raises as `execute` does for a task, before a message of it takes effect."""
+        await self._require_allowed(command)
+        stored = await self._configs.of_run(command.principal.organization_id, command.run_id)
+        if len(stored) >= MAX_CONFIGS and _id_of(command) not in {config.id for config in stored}:
+            raise too_many_configs()
+
     async def execute(self, command: PutPushConfigCommand) -> PushConfig:
-        principal, run_id = command.principal, command.run_id
-        principal.require(Role.RUNNER)
-        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
-        require_own_or_operator(principal, run)
-        target = command.target
+        principal, run_id, target = command.principal, command.run_id, command.target
+        await self._require_allowed(command)
         await self.require_usable(principal, target)
-        said = canonical_digest([target.url, target.token, target.scheme, target.credentials])
         config = PushConfig(
-            id=command.config_id or derived_id("push", run_id, said),
+            id=_id_of(command),
             organization_id=principal.organization_id,
             run_id=run_id,
             target=target,
@@ -77,3 +80,15 @@ class PutPushConfig:
         )
         await self._configs.put(config, audit)
         return config
+
+    async def _require_allowed(self, command: PutPushConfigCommand) -> None:
+        principal, run_id = command.principal, command.run_id
+        principal.require(Role.RUNNER)
+        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        require_own_or_operator(principal, run)
+
+
+def _id_of(command: PutPushConfigCommand) -> str:
+    target = command.target
+    said = canonical_digest([target.url, target.token, target.scheme, target.credentials])
+    return command.config_id or derived_id("push", command.run_id, said)

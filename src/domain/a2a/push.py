@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from domain.errors import Violation
+from domain.errors import ErrorKind, ServiceError, Violation
 from domain.ids import OrganizationId, RunId
 from domain.json_value import JsonObject
 from domain.runs.webhook import Webhook
@@ -66,3 +66,9 @@ class PushConfig:
         """`{id, taskId, url, authentication?}`."""
         shown: JsonObject = {"id": self.id, "taskId": self.run_id, "url": self.target.url}
         return {**shown, "authentication": {"scheme": self.target.scheme}} if self.target.scheme else shown
+
+
+def too_many_configs() -> ServiceError:
+    return ServiceError(
+        "push_configs_limit", ErrorKind.LIMIT, f"A task has {MAX_CONFIGS} push notification configs at most."
+    )

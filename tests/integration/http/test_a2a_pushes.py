@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from domain.a2a.push import MAX_CONFIGS
 from domain.identity.role import Role
 from tests.composition import MODEL
 from tests.integration.http.a2a_client import ADMIN, AGENT, Json, called, failed, rest, rpc, rpc_failed, says, sent
@@ -92,6 +93,23 @@ async def test_a_config_that_is_refused_begins_no_task(service: Service, wrong: 
         rpc_failed(await rpc(service, method, says(configuration=config)), -32602)
     assert (await called(service, "ListTasks"))["totalSize"] == 1
     assert (await rest(service, "GET", at(task_id))).json()["configs"] == []
+
+
+async def test_a_config_too_many_for_its_task_leaves_the_message_without_effect(service: Service) -> None:
+    task_id = await waiting(service)
+    for number in range(MAX_CONFIGS):
+        await rest(service, "POST", at(task_id), json={"id": f"c{number}", "url": URL})
+    task = await called(service, "GetTask", {"id": task_id})
+    [asked] = task["status"]["message"]["parts"][1]["data"]["pending"]
+
+    def answer(config: str) -> Json:
+        pushes: Json = {"taskPushNotificationConfig": {"id": config, "url": URL}}
+        return says(taskId=task_id, parts=[{"data": {"id": asked["id"], "approved": True}}], configuration=pushes)
+
+    failed(await rest(service, "POST", "/message:send", json=answer("more")), 429, "PUSH_CONFIGS_LIMIT")
+    assert (await called(service, "GetTask", {"id": task_id}))["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    sent = await called(service, "SendMessage", answer("c1"))
+    assert sent["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 def _code(wrong: Json) -> str:

@@ -5,9 +5,9 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from application.system.wakeups import Wakeups
 from application.webhooks.announcing import state_pushed
 from application.webhooks.ports import WEBHOOKS_TOPIC
-from domain.a2a.push import MAX_CONFIGS, PushConfig
+from domain.a2a.push import MAX_CONFIGS, PushConfig, too_many_configs
 from domain.audit.event import AuditEvent
-from domain.errors import ErrorKind, ServiceError, existing
+from domain.errors import existing
 from domain.ids import OrganizationId, RunId
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow
@@ -53,8 +53,7 @@ class SqlPushConfigStore:
             if before is not None and target_of(before.sealed, self._box) == config.target:
                 return False
             if before is None and connection.execute(_count, of_config).scalar_one() >= MAX_CONFIGS:
-                sentence = f"A task has {MAX_CONFIGS} push notification configs at most."
-                raise ServiceError("push_configs_limit", ErrorKind.LIMIT, sentence)
+                raise too_many_configs()
             connection.execute(_delete, {**of_config, "of_organization": config.organization_id})
             connection.execute(_delete_deliveries, of_config)
             connection.execute(

@@ -28,16 +28,15 @@ class A2aPushes:
         self._delete = delete_push_config
         self._list = list_push_configs
 
-    async def require_usable(self, principal: Principal, body: PushBody) -> None:
-        """Raises INVALID for a config that could not be stored."""
+    async def require_usable(self, principal: Principal, body: PushBody, task_id: str | None) -> None:
+        """Raises as PutPushConfig for a config that could not be stored, with the task if there is one already."""
         await self._put.require_usable(principal, _target(body))
+        if task_id:
+            await self._put.require_room(_command(principal, RunId(task_id), body))
 
     async def put(self, principal: Principal, run_id: RunId, body: PushBody) -> JsonObject:
         """Raises as PutPushConfig."""
-        command = PutPushConfigCommand(
-            principal=principal, run_id=run_id, target=_target(body), config_id=body.id or ""
-        )
-        return (await self._put.execute(command)).as_json()
+        return (await self._put.execute(_command(principal, run_id, body))).as_json()
 
     async def create(self, principal: Principal, body: CreatePushBody) -> JsonObject:
         """Raises as PutPushConfig."""
@@ -60,6 +59,10 @@ class A2aPushes:
         command = DeletePushConfigCommand(principal=principal, run_id=RunId(body.task_id), config_id=body.id)
         await self._delete.execute(command)
         return {}
+
+
+def _command(principal: Principal, run_id: RunId, body: PushBody) -> PutPushConfigCommand:
+    return PutPushConfigCommand(principal=principal, run_id=run_id, target=_target(body), config_id=body.id or "")
 
 
 def _target(body: PushBody) -> PushTarget:

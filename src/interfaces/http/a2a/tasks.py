@@ -164,7 +164,7 @@ class A2aTasks:
         principal.require(Role.RUNNER)
         push = None if body.configuration is None else body.configuration.task_push_notification_config
         if push is not None:
-            await self._pushes.require_usable(principal, push)
+            await self._pushes.require_usable(principal, push, body.message.task_id)
         begun = await self._begun(principal, agent, body.message, run_id)
         if push is not None:
             await self._pushes.put(principal, begun.id, push)

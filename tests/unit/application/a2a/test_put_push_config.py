@@ -1,5 +1,6 @@
 """PutPushConfig: whose tasks, which addresses, and what is audited."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from application.a2a.ports import PushConfigStore
 from application.a2a.put_push_config import PutPushConfig, PutPushConfigCommand
 from application.runs.ports import RunReader
 from application.webhooks.webhook_check import WebhookCheck
-from domain.a2a.push import PushConfig, PushTarget
+from domain.a2a.push import MAX_CONFIGS, PushConfig, PushTarget
 from domain.audit.event import AuditAction
 from domain.errors import invalid
 from domain.identity.api_key import Principal
@@ -36,18 +37,20 @@ class Ports:
         self.configs: MockType = mocker.create_autospec(PushConfigStore, instance=True)
         self.webhooks: MockType = mocker.create_autospec(WebhookCheck, instance=True)
 
-    async def put(
-        self, target: PushTarget = TARGET, *, by: Principal = REQUESTER, config_id: str = "mine"
-    ) -> PushConfig:
-        putting = PutPushConfig(
+    def use_case(self) -> PutPushConfig:
+        return PutPushConfig(
             runs=self.runs,
             configs=self.configs,
             webhooks=self.webhooks,
             clock=FixedClock(START),
             ids=SequentialIds(),
         )
+
+    async def put(
+        self, target: PushTarget = TARGET, *, by: Principal = REQUESTER, config_id: str = "mine"
+    ) -> PushConfig:
         command = PutPushConfigCommand(principal=by, run_id=RUN, target=target, config_id=config_id)
-        return await putting.execute(command)
+        return await self.use_case().execute(command)
 
 
 @pytest.fixture
@@ -109,6 +112,21 @@ async def test_a_key_that_may_not_act_on_the_task_stores_nothing(ports: Ports, r
         await ports.put(by=a_principal(role))
 
     ports.configs.put.assert_not_awaited()
+
+
+@pytest.mark.parametrize(("config_id", "fits"), [("c0", True), ("more", False), ("", False)], ids=str)
+async def test_a_task_with_all_its_configs_has_room_for_those_only(ports: Ports, config_id: str, fits: bool) -> None:
+    config = PushConfig(id="c0", organization_id=ORG, run_id=RUN, target=TARGET, created_at=START)
+    ports.configs.of_run.return_value = tuple(replace(config, id=f"c{number}") for number in range(MAX_CONFIGS))
+    command = PutPushConfigCommand(principal=REQUESTER, run_id=RUN, target=TARGET, config_id=config_id)
+
+    with nullcontext() if fits else refused("push_configs_limit"):
+        await ports.use_case().require_room(command)
+
+    ports.configs.of_run.return_value = ()
+    await ports.use_case().require_room(command)
+    with refused("run_not_yours"):
+        await ports.use_case().require_room(replace(command, principal=a_principal(Role.RUNNER)))
 
 
 @pytest.mark.requirement("C6")
