@@ -30,8 +30,8 @@ _MAX_CARDS = 1_000
 
 
 class CardSignatures:
-    """The `CardSigner` port with a key of a PEM file: P-256, Ed25519 or RSA. A card is signed once, so that its signature
-    does not change between requests."""
+    """The `CardSigner` port with a key of a PEM file: P-256, Ed25519 or RSA. A process signs a card once.
+    Signatures by ES256 are random, so those of two processes differ."""
 
     def __init__(self, key_file: Path) -> None:
         self._key, self._algorithm, self._public = _loaded(key_file)

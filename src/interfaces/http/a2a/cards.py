@@ -85,12 +85,20 @@ class AgentCards:
 
 def card_response(card: JsonObject, headers: Mapping[str, str], *, is_public: bool) -> ASGIResponse:
     """A card with the headers of caches; nothing but them for a client that has it."""
-    tag = f'"{canonical_digest(card)}"'
+    tag = _tag(card)
     scope = "public" if is_public else "private"
     sent = {"ETag": tag, "Cache-Control": f"{scope}, max-age={_MAX_AGE_S}", "Vary": "Authorization"}
     if headers.get("if-none-match") == tag:
         return ASGIResponse(status_code=304, headers=sent)
     return ASGIResponse(body=msgspec.json.encode(card), headers=sent, media_type="application/json")
+
+
+def _tag(card: JsonObject) -> str:
+    """Weak, and without the signatures' values: each replica signs, and a signature by ES256 is random."""
+    signatures = card.get("signatures")
+    signed = signatures if isinstance(signatures, list) else []
+    keys: list[JsonValue] = [each.get("protected") for each in signed if isinstance(each, dict)]
+    return f'W/"{canonical_digest({**card, "signatures": keys})}"'
 
 
 def _description(agent: Agent) -> str:
