@@ -128,6 +128,8 @@ def mcp_failure(failure: McpFailure, *, timeout_s: float, reference: str) -> Too
         )
     if failure.kind is McpFailureKind.TIMEOUT:
         sentence = f"The call timed out after {timeout_s:g} seconds; it may have taken effect."
+    elif failure.kind is McpFailureKind.CONNECTION_LOST and failure.for_model is not None:
+        sentence = cut(cleaned(failure.for_model), FAILURE_LIMIT_BYTES)
     elif failure.kind in (McpFailureKind.TOO_LARGE, McpFailureKind.BUSY):
         sentence = cut(cleaned(failure.detail), FAILURE_LIMIT_BYTES)
     else:

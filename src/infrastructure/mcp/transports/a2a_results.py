@@ -92,7 +92,7 @@ def result_of_task(task: Json) -> dict[str, object]:
 def fault_after_message(fault: TransportFault, task_id: str) -> TransportFault:
     """A fault of reading a task: the agent has the message, so it is not sent again."""
     lost = f"The agent works on the task {task_id}, which cannot be read."
-    shown = None if fault.for_model is None else f"{lost} {fault.for_model}"
+    shown = f"{lost} It has the message: do not send it again. {fault.for_model or ''}".rstrip()
     kind = McpFailureKind.CONNECTION_LOST
     return replace(fault, kind=kind, detail=f"{lost} {fault.detail}", not_executed=False, for_model=shown)
 

@@ -81,6 +81,13 @@ def test_a_server_that_is_left_alone_says_for_how_long(retry_after_s: float, sai
     assert result.text == f"MCP tool execution failed: {text}"
 
 
+@pytest.mark.requirement("A5", "X5")
+def test_a_lost_call_says_what_models_may_know_of_it() -> None:
+    failure = McpFailure(McpFailureKind.CONNECTION_LOST, "The task t at 10.0.0.7.", for_model="The task t is lost.")
+    result = failure_text.mcp_failure(failure, timeout_s=30, reference="call_1")
+    assert result.text == "MCP tool execution failed: The task t is lost. (reference call_1)"
+
+
 @pytest.mark.requirement("A5", "B14")
 def test_the_kinds_say_what_happened() -> None:
     assert "timed out after 30 seconds" in mcp_failure(McpFailureKind.TIMEOUT).text

@@ -96,3 +96,6 @@ def test_a_fault_after_the_message_was_answered_never_says_that_nothing_was_exec
     fault = fault_after_message(not_reached("refused"), "t")
     assert (fault.not_executed, fault.kind) == (False, McpFailureKind.CONNECTION_LOST)
     assert "the task t," in fault.detail
+    assert fault.for_model is not None
+    assert "the task t," in fault.for_model
+    assert "refused" not in fault.for_model
