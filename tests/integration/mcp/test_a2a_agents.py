@@ -98,22 +98,23 @@ async def test_an_error_of_the_agent_is_told_on_both_bindings() -> None:
 
 
 @asynccontextmanager
-async def working(*refusals: int) -> AsyncIterator[tuple[str, list[str]]]:
-    """An agent whose task is read after these statuses; its address, and the methods that it was asked for."""
+async def working(*answers: int, streaming: bool = False) -> AsyncIterator[tuple[str, list[str]]]:
+    """An agent that answers reads of its task by these statuses, and works until then. It has no streams, whatever its
+    card says. Its address, and the methods that it was asked for."""
     asked: list[str] = []
-    left = list(refusals)
+    left = list(answers)
+    told = {**card(), "capabilities": {"streaming": streaming}}
 
     async def respond(request: web.Request) -> web.Response:
         if request.path == CARD_PATH:
-            return web.Response(text=json.dumps(card()).replace(HERE, str(server.make_url("/")).rstrip("/")))
+            return web.Response(text=json.dumps(told).replace(HERE, str(server.make_url("/")).rstrip("/")))
         call = await request.json()
         asked.append(call["method"])
-        if call["method"] == "GetTask" and left:
-            refusal = left.pop(0)
-            return web.Response(
-                status=refusal, text=json.dumps({"error": {"message": "No."}} if refusal == 429 else {})
-            )
-        state = "COMPLETED" if call["method"] == "GetTask" else "WORKING"
+        status = left.pop(0) if call["method"] == "GetTask" and left else None
+        if call["method"] == "SubscribeToTask" or (status or 200) != 200:
+            refusal = {"error": {"message": "No."}} if status == 429 else {}
+            return web.Response(status=status or 405, text=json.dumps(refusal))
+        state = "COMPLETED" if call["method"] == "GetTask" and status is None else "WORKING"
         task = {"id": "t", "contextId": "c", "status": {"state": f"TASK_STATE_{state}"}}
         result = task if call["method"] == "GetTask" else {"task": task}
         return web.Response(text=json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}))
@@ -155,6 +156,12 @@ async def test_a_task_that_cannot_be_read_is_named_and_its_message_is_not_sent_a
             await called(connections, url, is_continued=is_continued)
         assert raised.value.kind is McpFailureKind.CONNECTION_LOST
     assert asked == ["SendMessage", "GetTask"]
+
+
+async def test_an_agent_that_refuses_the_stream_of_its_card_is_asked_for_it_once() -> None:
+    async with working(200, 200, streaming=True) as (url, asked), sdk_connections() as connections:
+        assert "task_id: t" in text_of(await called(connections, url, is_continued=False))
+    assert asked == ["SendMessage", "SubscribeToTask", "GetTask", "GetTask", "GetTask"]
 
 
 @pytest.mark.parametrize("ends", ["COMPLETED", "INPUT_REQUIRED", ""], ids=["ended", "waiting", "broken"])

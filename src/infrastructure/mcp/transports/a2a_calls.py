@@ -111,22 +111,25 @@ class A2aCalls:
                 told(f"task {task['id']}: {state}")
             if state in TERMINAL or (state in WAITING and mark_of(task) != passed):
                 return task
-            if not (follows and await self._said_to_rest(task)):
+            said = await self._said_to_rest(task) if follows else None
+            follows = said is False  # an agent without the stream, and one whose stream misleads, are read at a pace
+            if not said:
                 await asyncio.sleep(pause_s)
-            else:
-                follows = False  # a task that does not rest as said is read at a pace
             pause_s = _longer(pause_s)
             task = await self._read(task["id"])
 
-    async def _said_to_rest(self, task: Json) -> bool:
-        """Whether the stream of a task said that it waits or has ended; False where it broke before."""
+    async def _said_to_rest(self, task: Json) -> bool | None:
+        """Whether the stream of a task said that it waits or has ended: False where it broke before, None where it said
+        nothing."""
+        said: bool | None = None
         with contextlib.suppress(TransportFailedError, A2aRefused):
             async with contextlib.aclosing(self._agent.updates(task["id"], self._pace)) as updates:
                 async for update in updates:
+                    said = False
                     holder = json_object(update.get("statusUpdate")) or json_object(update.get("task"))
                     if state_of(holder) in TERMINAL | WAITING:
                         return True
-        return False
+        return said
 
 
 def task_in(given: object) -> Json:
