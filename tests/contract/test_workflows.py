@@ -55,8 +55,21 @@ async def test_each_version_has_the_text_that_it_was_saved_with(stores: Stores) 
     newest = await stores.workflows.get(ORG, ID)
     assert newest is not None
     assert newest.text is None
-    versions = (await stores.workflows.versions(ORG, ID, PageRequest())).items
-    assert [version.text for version in versions] == [None, first.text]
+    read = [await stores.workflows.version(ORG, ID, number) for number in (1, 2)]
+    assert read == [first, replace(second, text=None)]
+    for number in (0, 3, 2**40, -(2**40)):
+        assert await stores.workflows.version(ORG, ID, number) is None
+    assert await stores.workflows.version(OTHER_ORG, ID, 1) is None
+
+
+@pytest.mark.requirement("F1")
+async def test_lists_leave_out_the_texts_that_were_saved(stores: Stores) -> None:
+    await stores.workflows.add(replace(a_workflow(), text="# why\nname: story\n"), told(1))
+    for page in (
+        await stores.workflows.versions(ORG, ID, PageRequest()),
+        await stores.workflows.page(ORG, PageRequest()),
+    ):
+        assert page.items == (a_workflow(),)
 
 
 @pytest.mark.requirement("F1")

@@ -1,5 +1,7 @@
 """Workflows and their versions in memory."""
 
+from dataclasses import replace
+
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found, require_version
@@ -36,6 +38,12 @@ class InMemoryWorkflowStore:
         found = self._state.workflows_in_use(organization_id)
         return next((workflow for workflow in found if workflow.id == workflow_id), None)
 
+    async def version(self, organization_id: OrganizationId, workflow_id: WorkflowId, version: int) -> Workflow | None:
+        """That version, or None."""
+        if await self.get(organization_id, workflow_id) is None:
+            return None
+        return next((each for each in self._state.workflows[workflow_id] if each.version == version), None)
+
     async def find(self, organization_id: OrganizationId, name: str) -> Workflow | None:
         """The newest version of the workflow of that name, or None."""
         found = self._state.workflows_in_use(organization_id)
@@ -43,7 +51,7 @@ class InMemoryWorkflowStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
         """Workflows at their newest version, newest workflow first."""
-        found = self._state.workflows_in_use(organization_id)
+        found = [replace(workflow, text=None) for workflow in self._state.workflows_in_use(organization_id)]
         return newest_first(found, lambda workflow: by_time(workflow.created_at, workflow.id), request)
 
     async def versions(
@@ -51,7 +59,7 @@ class InMemoryWorkflowStore:
     ) -> Page[Workflow]:
         """All versions of one workflow, newest first."""
         stored = self._state.workflows.get(workflow_id, [])
-        own = [workflow for workflow in stored if workflow.organization_id == organization_id]
+        own = [replace(workflow, text=None) for workflow in stored if workflow.organization_id == organization_id]
         return newest_first(own, lambda workflow: (f"{workflow.version:012d}", workflow.id), request)
 
     async def delete(self, organization_id: OrganizationId, workflow_id: WorkflowId, audit: AuditEvent) -> bool:

@@ -17,7 +17,7 @@ from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
 
 class WorkflowStore(Protocol):
-    """Workflows with all their versions. Each write includes its audit event."""
+    """Workflows with all their versions. Each write includes its audit event. Entries of pages have no `text`."""
 
     async def add(self, workflow: Workflow, audit: AuditEvent) -> None:
         """Raises CONFLICT `workflow_name_taken` if the name is in use in the organization."""
@@ -29,6 +29,9 @@ class WorkflowStore(Protocol):
 
     async def get(self, organization_id: OrganizationId, workflow_id: WorkflowId) -> Workflow | None:
         """The newest version, or None."""
+
+    async def version(self, organization_id: OrganizationId, workflow_id: WorkflowId, version: int) -> Workflow | None:
+        """That version, or None."""
 
     async def find(self, organization_id: OrganizationId, name: str) -> Workflow | None:
         """The newest version of the named workflow, or None."""

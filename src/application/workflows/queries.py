@@ -3,6 +3,7 @@
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.workflows.ports import WorkflowStore
 from application.workflows.workflow_lookup import existing_workflow
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.workflows.graph import Workflow
@@ -14,10 +15,14 @@ class GetWorkflow:
     def __init__(self, *, workflows: WorkflowStore) -> None:
         self._workflows = workflows
 
-    async def execute(self, principal: Principal, workflow: str) -> Workflow:
-        """The newest version. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
+    async def execute(self, principal: Principal, workflow: str, version: int | None = None) -> Workflow:
+        """The newest version, or that one. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
         principal.require(Role.VIEWER)
-        return await existing_workflow(self._workflows, principal.organization_id, workflow)
+        newest = await existing_workflow(self._workflows, principal.organization_id, workflow)
+        if version is None or version == newest.version:
+            return newest
+        found = await self._workflows.version(principal.organization_id, newest.id, version)
+        return existing(found, "workflow version", str(version))
 
 
 class ListWorkflows:
@@ -27,7 +32,7 @@ class ListWorkflows:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
-        """Workflows at their newest version, newest workflow first. Raises FORBIDDEN."""
+        """Workflows at their newest version without `text`, newest workflow first. Raises FORBIDDEN."""
         principal.require(Role.VIEWER)
         return await self._workflows.page(principal.organization_id, page)
 
@@ -39,7 +44,7 @@ class ListWorkflowVersions:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, workflow: str, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
-        """Versions, newest first. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
+        """Versions without `text`, newest first. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
         principal.require(Role.VIEWER)
         found = await existing_workflow(self._workflows, principal.organization_id, workflow)
         return await self._workflows.versions(principal.organization_id, found.id, page)

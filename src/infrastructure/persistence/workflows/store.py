@@ -1,5 +1,6 @@
 """Workflows and their versions in SQL."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, select, update
@@ -17,7 +18,7 @@ from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, enc
 from infrastructure.persistence.engine.database import Database, is_duplicate
 from infrastructure.persistence.tables import workflow, workflow_version
 
-_select_version: Select[Any] = select(
+_listed: Select[Any] = select(
     workflow.c.id,
     workflow.c.organization_id,
     workflow.c.created_at,
@@ -25,16 +26,19 @@ _select_version: Select[Any] = select(
     workflow_version.c.name,
     workflow_version.c.graph,
     workflow_version.c.updated_at,
-    workflow_version.c.source_text,
 ).join_from(workflow, workflow_version, workflow_version.c.workflow_id == workflow.c.id)
-_select_newest = _select_version.where(workflow_version.c.version == workflow.c.version)
+_is_newest = workflow_version.c.version == workflow.c.version
+_select_one = _listed.add_columns(workflow_version.c.source_text)
 
 _of_organization = workflow.c.organization_id == bindparam("organization_id")
 _in_use = workflow.c.deleted_at.is_(None)
 _this = workflow.c.id == bindparam("workflow_id")
 
-_get = _select_newest.where(_of_organization, _this, _in_use)
-_find = _select_newest.where(_of_organization, workflow.c.name == bindparam("name"), _in_use)
+_get = _select_one.where(_is_newest, _of_organization, _this, _in_use)
+_get_version = _select_one.where(
+    workflow_version.c.version == bindparam("wanted_version"), _of_organization, _this, _in_use
+)
+_find = _select_one.where(_is_newest, _of_organization, workflow.c.name == bindparam("name"), _in_use)
 _lock = select(workflow.c.version).where(_of_organization, _this, _in_use).with_for_update()
 _move = (
     update(workflow)
@@ -43,7 +47,7 @@ _move = (
 )
 _delete = update(workflow).where(_this).values(deleted_at=bindparam("moment"))
 _versions = (
-    _select_version.where(_of_organization, _this, workflow_version.c.version < bindparam("before"))
+    _listed.where(_of_organization, _this, workflow_version.c.version < bindparam("before"))
     .order_by(workflow_version.c.version.desc())
     .limit(bindparam("limit"))
 )
@@ -105,6 +109,12 @@ class SqlWorkflowStore:
             lambda connection: _one(connection.execute(_get, wanted).first()), scope=organization_id
         )
 
+    async def version(self, organization_id: OrganizationId, workflow_id: WorkflowId, version: int) -> Workflow | None:
+        wanted = _wanted(organization_id, workflow_id) | {"wanted_version": min(max(version, 0), _ABOVE_ALL_VERSIONS)}
+        return await self._database.read(
+            lambda connection: _one(connection.execute(_get_version, wanted).first()), scope=organization_id
+        )
+
     async def find(self, organization_id: OrganizationId, name: str) -> Workflow | None:
         wanted = {"organization_id": organization_id, "name": name}
         return await self._database.read(
@@ -112,7 +122,7 @@ class SqlWorkflowStore:
         )
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
-        statement = _select_newest.where(workflow.c.organization_id == organization_id, _in_use)
+        statement = _listed.where(_is_newest, workflow.c.organization_id == organization_id, _in_use)
         return await self._database.read(
             lambda connection: newest_first(
                 connection,
@@ -120,7 +130,7 @@ class SqlWorkflowStore:
                 request,
                 moment=workflow.c.created_at,
                 identifier=workflow.c.id,
-                convert=_workflow_of,
+                convert=_listed_of,
             ),
             scope=organization_id,
         )
@@ -139,7 +149,7 @@ class SqlWorkflowStore:
             rows = connection.execute(_versions, wanted).all()
             return page_of(
                 rows[: request.limit],
-                _workflow_of,
+                _listed_of,
                 more=len(rows) > request.limit,
                 cursor=lambda row: encode_cursor(row.version),
             )
@@ -159,7 +169,7 @@ class SqlWorkflowStore:
         return await self._database.write(unit, scope=organization_id)
 
 
-def _wanted(organization_id: OrganizationId, workflow_id: WorkflowId) -> dict[str, str]:
+def _wanted(organization_id: OrganizationId, workflow_id: WorkflowId) -> dict[str, str | int]:
     return {"organization_id": organization_id, "workflow_id": workflow_id}
 
 
@@ -176,10 +186,10 @@ def _version_row(stored: Workflow) -> dict[str, object]:
 
 
 def _one(row: AnyRow | None) -> Workflow | None:
-    return None if row is None else _workflow_of(row)
+    return None if row is None else replace(_listed_of(row), text=row.source_text)
 
 
-def _workflow_of(row: AnyRow) -> Workflow:
+def _listed_of(row: AnyRow) -> Workflow:
     return Workflow(
         id=WorkflowId(row.id),
         organization_id=OrganizationId(row.organization_id),
@@ -187,7 +197,6 @@ def _workflow_of(row: AnyRow) -> Workflow:
         definition=definition_from_json(row.name, row.graph),
         created_at=row.created_at,
         updated_at=row.updated_at,
-        text=row.source_text,
     )
 
 

@@ -5,14 +5,11 @@ from typing import Annotated
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
-from application.system.pages import PageRequest
-from application.workflows.queries import ListWorkflowVersions
+from application.workflows.queries import GetWorkflow
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
-from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.workflows.graph import Workflow
 from interfaces.console.faults import FormCheck
@@ -22,17 +19,7 @@ from interfaces.console.version_changes import Change, difference
 from interfaces.console.workflow_text import text_of, text_of_version
 from interfaces.console_paths import PATH
 
-PAGE = 100
-"""Versions that the console knows of: the latest."""
 ShownVersion = Annotated[int, QueryParameter()]
-
-
-async def _versions(
-    list_workflow_versions: ListWorkflowVersions, principal: Principal, workflow: str
-) -> dict[int, Workflow]:
-    page = PageRequest(limit=PAGE)
-    found = await list_workflow_versions.execute(principal=principal, workflow=workflow, page=page)
-    return {each.version: each for each in found.items}
 
 
 @get("/workflows/{workflow:str}/changes")
@@ -41,17 +28,16 @@ async def show_workflow_changes(
     request: ConsoleRequest,
     workflow: FromPath[str],
     pages: NamedDependency[Pages],
-    list_workflow_versions: NamedDependency[ListWorkflowVersions],
+    get_workflow: NamedDependency[GetWorkflow],
     version: ShownVersion,
     since: Annotated[int | None, QueryParameter()] = None,
 ) -> Response[str]:
     """The definition line by line, against the version before or `since`."""
-    versions = await _versions(list_workflow_versions, request.principal, workflow)
-    shown, before = versions.get(version), versions.get(version - 1 if since is None else since)
-    if shown is None:
-        raise NotFoundException
+    principal, earlier = request.principal, version - 1 if since is None else since
+    shown = await get_workflow.execute(principal=principal, workflow=workflow, version=version)
     context: dict[str, object] = {"changes": None}
-    if before is not None:
+    if earlier > 0:
+        before = await get_workflow.execute(principal=principal, workflow=workflow, version=earlier)
         lines = await asyncio.to_thread(_compared, before, shown)
         context["changes"] = [Change(field="definition", lines=lines)] if lines else []
     return pages.show(request, "parts/workflow_changes.html", context)
@@ -73,7 +59,7 @@ async def restore_workflow(
     request: ConsoleRequest,
     workflow: FromPath[str],
     pages: NamedDependency[Pages],
-    list_workflow_versions: NamedDependency[ListWorkflowVersions],
+    get_workflow: NamedDependency[GetWorkflow],
     update_workflow: NamedDependency[UpdateWorkflow],
     version: ShownVersion,
     newest: ShownVersion,
@@ -81,9 +67,7 @@ async def restore_workflow(
     """Save the definition of an older version as the next one, unless another user saved since the page was opened."""
     principal = request.principal
     principal.require(Role.ADMIN)
-    found = (await _versions(list_workflow_versions, principal, workflow)).get(version)
-    if found is None:
-        raise NotFoundException
+    found = await get_workflow.execute(principal=principal, workflow=workflow, version=version)
     with FormCheck() as check:
         command = UpdateWorkflowCommand(
             principal=principal,

@@ -7,7 +7,6 @@ from typing import Annotated, cast
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
@@ -65,14 +64,14 @@ class WorkflowPages:
         self._runs = list_workflow_runs
 
     async def of(self, principal: Principal, workflow: str, version: int | None) -> dict[str, object]:
-        """The newest version, or one of the last hundred. Raises NOT_FOUND."""
+        """The newest version, or that one. Raises NOT_FOUND."""
         newest = await self._get.execute(principal=principal, workflow=workflow)
         versions = (
             await self._versions.execute(principal=principal, workflow=newest.id, page=PageRequest(limit=PAGE))
         ).items
         shown = newest
         if version is not None:
-            shown = next((each for each in versions if each.version == version), None) or _no_version()
+            shown = await self._get.execute(principal=principal, workflow=newest.id, version=version)
         wanted = WorkflowRunFilter(workflow_id=newest.id, status=None)
         runs = await self._runs.execute(principal, wanted, PageRequest(limit=RECENT))
         compilation = compile_workflow(shown.definition)
@@ -324,10 +323,6 @@ def _checked(
     context: Mapping[str, object] = {"errors": errors, "warnings": warnings}
     headers = {HTMXHeaders.RE_TARGET.value: "#checked", HTMXHeaders.RE_SWAP.value: "innerHTML"}
     return pages.show(request, "parts/workflow_checked.html", context, headers=headers)
-
-
-def _no_version() -> Workflow:
-    raise NotFoundException
 
 
 def _to(path: str) -> Response[str]:

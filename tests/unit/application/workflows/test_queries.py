@@ -45,6 +45,14 @@ async def test_every_role_reads_the_newest_version_by_name_and_by_id(
     assert await GetWorkflow(workflows=workflows).execute(principal=a_principal(role), workflow=name) == SECOND
 
 
+async def test_an_older_version_is_read_and_one_that_is_not_there_is_refused(workflows: InMemoryWorkflowStore) -> None:
+    get = GetWorkflow(workflows=workflows)
+    assert await get.execute(principal=a_principal(), workflow="story", version=1) == FIRST
+    assert await get.execute(principal=a_principal(), workflow="story", version=2) == SECOND
+    with refused("workflow_version_not_found"):
+        await get.execute(principal=a_principal(), workflow="story", version=3)
+
+
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_lists_workflows_at_their_newest_version_newest_first(
     workflows: InMemoryWorkflowStore, role: Role
