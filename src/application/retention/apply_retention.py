@@ -10,7 +10,7 @@ from application.retention.archive_thread import ArchiveThread
 from application.retention.ports import Removed, RetentionStore, ThreadPlace
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import ErrorKind, ServiceError, is_storage_away
 from domain.ids import AuditEventId, OrganizationId, ThreadId
 
 logger = logging.getLogger(__name__)
@@ -19,6 +19,7 @@ STRETCH = 200
 """Threads per query."""
 WORKFLOW_RUNS = 20
 """Workflow runs per transaction."""
+_NOT_WRITTEN = "archive_failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +51,8 @@ class ApplyRetention:
       calls, approvals and sources. A thread with an unfinished run, or in quarantine, stays.
     - A workflow run is removed `retention_days` after its end, with its outputs. The runs of its
       agents are removed with their threads.
-    - With an archive, a thread's runs are written there before anything of it is removed. If that fails, it
-      stays, and so do the threads after it.
+    - With an archive, a thread's runs are written there before anything of it is removed. If they cannot be written, it
+      stays, and so do the threads after it. If they cannot be read, it stays alone.
     - The audit trail is pruned by whole days (UTC). Otherwise every sweep would prune the record of
       the previous pruning. Where it is stored by months, it is pruned by whole months.
     - Usage sums stay.
@@ -86,7 +87,7 @@ class ApplyRetention:
         before = self._clock.now() - timedelta(days=command.retention_days)
         tally = _Tally()
         try:
-            await self._remove_threads(command.organization_id, before, tally)
+            await self._remove_archived_threads(command.organization_id, before, tally)
             await self._remove_workflow_runs(command.organization_id, before, tally)
             tally.audit_events = await self._prune(command.organization_id, before)
         finally:
@@ -95,13 +96,23 @@ class ApplyRetention:
                 await self._audit_log.record(self._entry(command, before, applied))
         return applied
 
+    async def _remove_archived_threads(
+        self, organization_id: OrganizationId, before: datetime, tally: "_Tally"
+    ) -> None:
+        try:
+            await self._remove_threads(organization_id, before, tally)
+        except ServiceError as error:
+            if error.code != _NOT_WRITTEN:
+                raise
+            logger.error("%s", error.detail, extra={"organization_id": organization_id})
+
     async def _remove_threads(self, organization_id: OrganizationId, before: datetime, tally: "_Tally") -> None:
         place: ThreadPlace | None = None
         while True:
             stretch = await self._retention.idle_threads(organization_id, before, after=place, limit=self._stretch)
             for thread_id in stretch.found:
                 if not await self._is_archived(organization_id, thread_id):
-                    return
+                    continue
                 more = True
                 while more:
                     step = await self._retention.remove(organization_id, thread_id, before)
@@ -116,10 +127,11 @@ class ApplyRetention:
             return True
         try:
             await self._archive_thread.execute(organization_id, thread_id)
-        except ServiceError as error:
-            if error.kind is not ErrorKind.INTERNAL:
+        except Exception as error:
+            if isinstance(error, ServiceError) and (is_storage_away(error) or error.code == _NOT_WRITTEN):
                 raise
-            logger.error("%s", error.detail, extra={"organization_id": organization_id})
+            told = {"organization_id": organization_id, "thread_id": thread_id}
+            logger.exception("a thread that cannot be archived stays", extra=told)
             return False
         return True
 

@@ -30,7 +30,8 @@ def is_given(group: Path) -> bool:
 
 class GivenGroup:
     """Rules:
-    - A group is divided only if its supervisor says so, it has the `controllers`, and this process may write it.
+    - A group is divided only if its supervisor says so, it has the `controllers`, this process may write it, and the kernel can
+      end all processes of a group at once.
     - Processes and children may not share a group with controllers (cgroups(7), no internal processes): all processes of
       the group move into one below it.
     - Groups of processes whose service is gone are ended.
@@ -100,7 +101,8 @@ class GivenGroup:
             return False
         changed = (group, group / "cgroup.procs", group / "cgroup.subtree_control")
         is_ours = all(os.access(path, os.W_OK) for path in changed)
-        return is_ours and set(self._controllers) <= set(offered) and self._given(group)
+        can_end = (group / "cgroup.kill").exists()  # not before Linux 5.14
+        return is_ours and can_end and set(self._controllers) <= set(offered) and self._given(group)
 
     def _divide(self, group: Path) -> None:
         own = group / _OWN

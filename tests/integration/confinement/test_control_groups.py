@@ -156,6 +156,7 @@ def a_delegated_group(root: Path, *, controllers: str = "cpu memory pids") -> Pa
     (made / "cgroup.controllers").write_text(f"{controllers}\n")
     (made / "cgroup.procs").write_text(f"{os.getpid()}\n")
     (made / "cgroup.subtree_control").write_text("\n")
+    (made / "cgroup.kill").touch()
     (root / "own").write_text("0::/system.slice/dragoman.service\n")
     (root / "mounts").write_text(
         f"24 1 0:22 / /proc rw - proc proc rw\n30 1 0:26 / {root} rw,nosuid - cgroup2 none rw\n"
@@ -192,6 +193,13 @@ def test_a_group_that_nobody_delegated_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_a_group_without_the_controllers_is_left_as_it_is(tmp_path: Path) -> None:
     made = a_delegated_group(tmp_path, controllers="cpu memory")
+    assert not given_group(tmp_path).take()
+    assert not (made / "service").exists()
+
+
+def test_a_group_that_the_kernel_cannot_end_is_left_as_it_is(tmp_path: Path) -> None:
+    made = a_delegated_group(tmp_path)
+    (made / "cgroup.kill").unlink()
     assert not given_group(tmp_path).take()
     assert not (made / "service").exists()
 

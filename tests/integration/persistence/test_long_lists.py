@@ -39,7 +39,7 @@ class Interrupted:
         self._database = database
         self._left = before
         self._by = by
-        self.most_rows = 0
+        self.most_rows = self.all_rows = 0
 
     async def start(self) -> None:
         raise NotImplementedError
@@ -60,6 +60,7 @@ class Interrupted:
             done = unit(connection)
             changes = connection.connection.driver_connection.total_changes - before  # type: ignore[union-attr]  # the same
             self.most_rows = max(self.most_rows, changes)
+            self.all_rows += changes
             return done
 
         return await self._database.write(counted, scope=scope, after_commit=after_commit)
@@ -128,6 +129,21 @@ async def test_of_two_long_lists_at_once_one_is_stored_whole(sqlite: SqliteDatab
     saved = await asyncio.gather(*(catalogs.save(ORG, each) for each in lists))
     assert saved.count(True) == 1
     assert await catalogs.load(ORG, SERVER) == lists[saved.index(True)]
+    assert await rows(sqlite) == 3 * PIECE
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2])
+async def test_a_list_that_was_overtaken_is_not_written_further(sqlite: SqliteDatabase, pieces: int) -> None:
+    catalogs = await registered(sqlite)
+    new = a_long_catalog("New.")
+
+    async def overtake() -> None:
+        assert await catalogs.save(ORG, new)
+
+    overtaken = Interrupted(sqlite, before=pieces, by=overtake)
+    assert not await SqlMcpCatalogStore(database=overtaken).save(ORG, a_long_catalog("Late."))
+    assert overtaken.all_rows == pieces * PIECE
+    assert await catalogs.load(ORG, SERVER) == new
     assert await rows(sqlite) == 3 * PIECE
 
 

@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from application.runs.ports import LeaseLost
+from domain.audit.event import AuditAction
 from domain.ids import WorkerId
 from domain.runs.events import NewEvent, RunEventType
 from domain.runs.run import MultitaskStrategy, RunStatus
@@ -33,6 +34,7 @@ from tests.builders import (
 from tests.contract.run_steps import claim, finish_step, reply_step, settle_step, start, start_and_claim
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores
+from tests.contract.test_push_configs import CONFIG
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.conftest import add_first_organization
 from tests.webhook_builders import URL, a_webhook, announcing
@@ -131,6 +133,14 @@ async def a_run_with_a_webhook(stores: Stores) -> object:
     return await stores.journal.commit(claimed.lease, finish_step(claimed.run))
 
 
+async def a_run_with_a_push_config(stores: Stores) -> object:
+    claimed = await start_and_claim(stores)
+    await stores.push_configs.put(CONFIG, an_audit_event(81, action=AuditAction.PUSH_CONFIG_CREATED))
+    ended = await stores.journal.commit(claimed.lease, finish_step(claimed.run))
+    assert ended.has_announced
+    return ended
+
+
 async def a_run_that_is_rolled_back(stores: Stores) -> object:
     claimed = await start_and_claim(stores)
     await stores.journal.commit(claimed.lease, reply_step(claimed.run))
@@ -169,6 +179,7 @@ async def told(story: Story, stores: Stores, database: PostgresDatabase) -> tupl
         (a_run_whose_worker_was_lost, 2),
         (a_call_that_nobody_made, 2),
         (a_run_with_a_webhook, 0),
+        (a_run_with_a_push_config, 0),
         (a_run_that_is_rolled_back, 0),
     ],
     ids=lambda given: getattr(given, "__name__", None),

@@ -138,7 +138,7 @@ class SqlMcpCatalogStore:
         pieces: DefinitionPieces,
     ) -> bool:
         rows = definition_rows(organization_id, catalog, first_position=pieces.first)
-        await pieces.store(in_turns(rows))
+        await pieces.store(in_turns(rows), revision=catalog.revision)
 
         def unit(connection: Connection) -> bool:
             if (refused := _refusal(connection, organization_id, catalog)) is not None:

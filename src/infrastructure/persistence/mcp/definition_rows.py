@@ -31,7 +31,11 @@ _is_state = and_(
 )
 _state = select(mcp_server_state).where(_is_state)
 _move = update(mcp_server_state).where(_is_state)
-_is_known = select(mcp_server.c.id).where(mcp_server.c.id == bindparam("server_id"))
+_revision = (
+    select(func.coalesce(mcp_server_state.c.revision, 0))
+    .select_from(mcp_server.outerjoin(mcp_server_state, mcp_server_state.c.server_id == mcp_server.c.id))
+    .where(mcp_server.c.id == bindparam("server_id"))
+)
 _of_server = _table.server_id == bindparam("server_id")
 _insert = mcp_tool_definition.insert().values(
     definition=bindparam("definition_json", type_=Text), approved_definition=bindparam("approved_json", type_=Text)
@@ -95,15 +99,17 @@ class DefinitionPieces:
 
         return await self._database.read(unit, scope=self._organization_id)
 
-    async def store(self, rows: AsyncIterator[dict[str, object]]) -> None:
-        """Store rows beside those of the present list. Nothing is stored of a server that is gone."""
+    async def store(self, rows: AsyncIterator[dict[str, object]], *, revision: int) -> None:
+        """Store rows beside those of the present list, as long as that has this revision and the server exists."""
+        store = partial(_store, server_id=self._server_id, revision=revision)
         piece: list[dict[str, object]] = []
         async for row in rows:
             piece.append(row)
             if len(piece) == PIECE:
-                await self._in_a_transaction(partial(_store, rows=piece))
+                if not await self._in_a_transaction(partial(store, rows=piece)):
+                    return
                 piece = []
-        await self._in_a_transaction(partial(_store, rows=piece))
+        await self._in_a_transaction(partial(store, rows=piece))
 
     def are_stored(self, connection: Connection, count: int) -> bool:
         """Whether all rows are there: another process, which has replaced the list meanwhile, removes those of no list."""
@@ -141,6 +147,9 @@ class DefinitionPieces:
         return done
 
 
-def _store(connection: Connection, *, rows: list[dict[str, object]]) -> None:
-    if rows and connection.execute(_is_known, {"server_id": rows[0]["server_id"]}).first() is not None:
-        insert_definitions(connection, rows)
+def _store(connection: Connection, *, server_id: McpServerId, revision: int, rows: list[dict[str, object]]) -> bool:
+    """Whether the list is still the one that these rows are to replace."""
+    if connection.execute(_revision, {"server_id": server_id}).scalar_one_or_none() != revision:
+        return False
+    insert_definitions(connection, rows)
+    return True

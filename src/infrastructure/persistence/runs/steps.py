@@ -30,7 +30,7 @@ from infrastructure.persistence.threads.item_columns import NO_ITEMS, SealedItem
 from infrastructure.persistence.threads.message_rows import add_messages
 from infrastructure.persistence.threads.queue import ask_next_run, lock_thread, unfinished_runs
 from infrastructure.persistence.usage.rows import add_spending
-from infrastructure.persistence.webhooks.rows import add_announcements
+from infrastructure.persistence.webhooks.rows import PushReceivers, add_announcements, ask_push_receivers
 
 _state: dict[str, BindParameter[Any]] = {
     name: bindparam(f"new_{name}")
@@ -289,14 +289,13 @@ def _store_rest(
         if after.status.is_terminal and row.rolled_back:
             _supersede.run(connection, {"of_run": run_id})
     next_one = ask_next_run(connection, after.thread_id) if after.status.is_terminal else None
+    pushes: Callable[[], PushReceivers] = ask_push_receivers(connection, run_id) if row.has_push_configs else list
     yield
     check_changed()
     check_settled()
     add_approvals(connection, step.approvals)
     end_approvals(connection, step.outcomes)
-    has_announced = add_announcements(
-        connection, after, step.events, last_seq=row.last_seq, has_push_configs=row.has_push_configs
-    )
+    has_announced = add_announcements(connection, after, step.events, last_seq=row.last_seq, pushes=pushes())
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
     # In quarantine no run of the thread may be claimed; the caller has checked this.

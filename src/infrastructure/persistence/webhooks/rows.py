@@ -1,17 +1,18 @@
 """Webhook deliveries to rows and back, and storing deliveries for a run's step."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Select, bindparam, select
 
 from application.webhooks.announcing import Announcement, announced, pushed
+from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.run import Run
 from domain.webhooks.delivery import OPEN_STATES, WebhookDelivery
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
-from infrastructure.persistence.engine.prepared import prepared_insert
+from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
 from infrastructure.persistence.tables import push_config, webhook_delivery
 
 select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name != "body"))
@@ -35,22 +36,28 @@ _attempts = row_fields(
     ),
 )
 _insert = prepared_insert(webhook_delivery)
-_push_configs = (
+PushReceivers: TypeAlias = list[tuple[str, str]]
+"""The id of each push config of a run, with its receiver."""
+_push_configs = Prepared(
     select(push_config.c.id, push_config.c.receiver)
     .where(push_config.c.run_id == bindparam("of_run"))
     .order_by(push_config.c.id)
 )
 
 
+def ask_push_receivers(connection: Connection, run_id: RunId) -> Callable[[], PushReceivers]:
+    """The push configs of a run, to be read in the next stage."""
+    found = _push_configs.ask(connection, {"of_run": run_id})
+    return lambda: [(row.id, row.receiver) for row in found.typed()]
+
+
 def add_announcements(
-    connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int, has_push_configs: bool
+    connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int, pushes: PushReceivers
 ) -> bool:
     """Store a delivery of each event that the run's webhook and its push configs are sent; `run` is the state after
     them. Whether there was any."""
     announcements = announced(run, events, last_seq=last_seq)
-    if has_push_configs:
-        configs = [(row.id, row.receiver) for row in connection.execute(_push_configs, {"of_run": run.id})]
-        announcements += pushed(run, events, last_seq=last_seq, configs=configs)
+    announcements += pushed(run, events, last_seq=last_seq, configs=pushes)
     add_deliveries(connection, announcements)
     return bool(announcements)
 

@@ -338,6 +338,20 @@ async def test_threads_that_cannot_be_archived_stay_and_other_data_goes(ports: P
 
 
 @pytest.mark.requirement("E7", "K5")
+@pytest.mark.parametrize("error", [ValueError("a run"), ServiceError("secret_unreadable", ErrorKind.INTERNAL, "No.")])
+async def test_a_thread_that_cannot_be_read_for_the_archive_stays_and_later_ones_go(
+    ports: Ports, mocker: MockerFixture, error: Exception
+) -> None:
+    ports.retention.idle_threads.return_value = IdleThreads(found=(a_thread_id(1), a_thread_id(2)), next=None)
+    ports.archive_thread = mocker.create_autospec(ArchiveThread, instance=True)
+    ports.archive_thread.execute.side_effect = [error, None]
+
+    assert (await ports.apply()).threads == 1
+
+    ports.retention.remove.assert_awaited_once_with(ORG, a_thread_id(2), BEFORE)
+
+
+@pytest.mark.requirement("E7", "K5")
 async def test_a_database_that_is_away_while_a_thread_is_archived_ends_the_sweep(
     ports: Ports, mocker: MockerFixture
 ) -> None:
