@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 
 _INVALID_PARAMS = -32602
 _SLOW_MS = 1_000
+_NOT_SENT = frozenset({McpFailureKind.NOT_CONNECTED, McpFailureKind.BUSY})
+_BEGUN = "The agent cannot be reached now. It has the message and works on its task: do not send it again."
 
 
 class ExecuteMcpTool:
@@ -54,6 +56,7 @@ class ExecuteMcpTool:
       server.
     - A call without an outcome after `slow_ms` is logged while it waits.
     - A server receives requested input only if its policy allows it, at most ten times per call.
+    - A call of a remote agent that has its message already never fails as one that was not sent.
     - An interrupted call of a remote agent stops the agent unless the call is continued elsewhere.
     """
 
@@ -209,6 +212,9 @@ class ExecuteMcpTool:
     async def _failed(
         self, tool: Tool, binding: McpBinding, context: ToolCallContext, failure: McpFailure, timeout_s: float
     ) -> ToolResult:
+        given = context.input
+        if binding.continues and given is not None and given.request_state is not None and failure.kind in _NOT_SENT:
+            failure = McpFailure(McpFailureKind.CONNECTION_LOST, failure.detail, for_model=_BEGUN)
         if failure.kind is not McpFailureKind.DEFINITION_CHANGED:
             return failure_text.mcp_failure(failure, timeout_s=timeout_s, reference=context.tool_call_id)
         server = await self._servers.get(context.scope.organization_id, binding.server_id)
