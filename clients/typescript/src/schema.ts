@@ -786,6 +786,47 @@ export interface components {
             client_id: string | null;
         };
         /**
+         * ConditionBody
+         * @description Who acts, and when: people, groups, hours or days; at least one of them.
+         */
+        ConditionBody: {
+            /**
+             * @description Ids of users or API keys. With `groups`: one of them suffices.
+             * @default []
+             */
+            people?: string[];
+            /**
+             * @description Names of groups.
+             * @default []
+             */
+            groups?: string[];
+            /** @description Hours of a day, such as `08:00-18:00`; the end is excluded. */
+            hours?: string | null;
+            /**
+             * @description Days of the week.
+             * @default []
+             */
+            days?: components["schemas"]["Day"][];
+            /** @description Zone of hours and days, such as `Europe/Berlin`. Default: UTC. */
+            time_zone?: string | null;
+        };
+        /**
+         * ConditionView
+         * @description Who acts, and when. What is absent is no condition.
+         */
+        ConditionView: {
+            /** @description Ids of users or API keys. With `groups`: one of them suffices. */
+            people?: string[];
+            /** @description Names of groups. */
+            groups?: string[];
+            /** @description Hours of a day, such as `08:00-18:00`; the end is excluded. */
+            hours?: string;
+            /** @description Days of the week. */
+            days?: components["schemas"]["Day"][];
+            /** @description Zone of hours and days, such as `Europe/Berlin`. Default: UTC. */
+            time_zone?: string;
+        };
+        /**
          * ConnectionLoss
          * @description What happens to a server's tools while the organization's shared connection is lost.
          * @enum {string}
@@ -1096,6 +1137,12 @@ export interface components {
          * @enum {string}
          */
         Credentials: "organization" | "person";
+        /**
+         * Day
+         * @description The days of a week.
+         * @enum {string}
+         */
+        Day: "mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun";
         /**
          * DecisionBody
          * @description A decision about a tool call. `arguments` (approvals only) replace the model's, within the
@@ -4962,6 +5009,8 @@ export interface components {
             allow_self_approval?: boolean | null;
             /** @description Who may decide approvals. Default: each operator. */
             approvers?: components["schemas"]["ApproversBody"] | null;
+            /** @description Condition of the rule. While it does not hold, the rule does not exist. */
+            when?: components["schemas"]["ConditionBody"] | null;
             /**
              * @description In organizations' rules: agents may override the rule.
              * @default false
@@ -5003,6 +5052,8 @@ export interface components {
             allow_self_approval?: boolean;
             /** @description Who may decide approvals. Default: each operator. */
             approvers?: components["schemas"]["ApproversView"];
+            /** @description Condition of the rule. While it does not hold, the rule does not exist. */
+            when?: components["schemas"]["ConditionView"];
             /** @description In organizations' rules: agents may override the rule. */
             overridable?: boolean;
         };

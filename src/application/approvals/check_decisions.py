@@ -135,6 +135,7 @@ class CheckDecisions:
             run_allowlist=run.tool_allowlist,
             wired=run.wired,
             caller=await caller_rules(self._agents, run.organization_id, CalledBy.of(run.metadata), agent.config),
+            actor=run.requested_by,
         )
         toolset = with_client_tools(toolset, run.client_tools)
         return {

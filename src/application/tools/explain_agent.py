@@ -1,9 +1,13 @@
 """ExplainAgent: the policy outcome of each tool of an agent, saved or draft."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from application.identity.ports import OrganizationStore
+from application.identity.read_circumstances import Acting, ReadCircumstances
+from application.tools.condition_words import condition_sentences
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.review_tool_policies import ToolNameIndex
 from application.tools.tool_standing import (
@@ -18,6 +22,9 @@ from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import AgentConfig, AgentSettings
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from domain.policy.allowlist import Allowlist
+from domain.policy.condition import Circumstances
 from domain.policy.idle_rules import IdleReason, IdleStatement, idle_statements
 from domain.policy.layers import PolicyLayer, PolicyLayers, Source
 from domain.policy.replaced_rules import replaced_statements
@@ -29,10 +36,13 @@ from domain.tools.tool import Tool
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainAgentCommand:
     """`settings` may be unsaved and invalid. Only tools, servers, agents, allowlist and policies
-    are used, as far as they exist."""
+    are used, as far as they exist. `person` is the id of who acts, by default the caller; `at` is when, by default
+    now."""
 
     principal: Principal
     settings: AgentSettings
+    person: ApiKeyId | None = None
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,42 +78,76 @@ class ExplainedAgent:
 class ExplainAgent:
     """Rules:
     - Requires `viewer`.
-    - Evaluates policy as calls do, with the current policies of the organization. Nothing is saved,
+    - Evaluates policy as calls do for one person at one time, with the current policies of the organization. Nothing is saved,
       and no server is contacted.
     - Warns about rules and entries without effect: no matching tool; overridden by more specific
       rules; already decided as strictly by the organization; about denied tools; fields that a more
-      specific rule does not repeat.
+      specific rule does not repeat. Only rules without conditions are looked at for that.
 
     Raises: FORBIDDEN.
     """
 
-    def __init__(self, *, unrestricted_toolsets: UnrestrictedToolsets, organizations: OrganizationStore) -> None:
+    def __init__(
+        self,
+        *,
+        unrestricted_toolsets: UnrestrictedToolsets,
+        organizations: OrganizationStore,
+        circumstances: ReadCircumstances,
+    ) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
         self._organizations = organizations
+        self._circumstances = circumstances
 
     async def execute(self, command: ExplainAgentCommand) -> ExplainedAgent:
         command.principal.require(Role.VIEWER)
         organization_id, settings = command.principal.organization_id, command.settings
         known = await self._unrestricted_toolsets.of_agent(organization_id, _listing(settings))
         organization = await self._organizations.get(organization_id)
-        # Layers built here, not by the toolset builder: drafts would displace the cached toolsets
-        # of runs.
-        layers = PolicyLayers(
+        acting = Acting(actor=command.person or command.principal.key_id, at=command.at)
+        said = _Said(
             organization=NO_POLICIES if organization is None else organization.tool_policies,
             agent=settings.tool_policies,
             organization_allowlist=None if organization is None else organization.tool_allowlist,
             agent_allowlist=settings.tool_allowlist,
+            now=await self._circumstances.of(organization_id, acting),
         )
         # In a thread: an agent may have ten thousand tools, and the editor waits.
-        return await asyncio.to_thread(_explain, settings, known, layers)
+        return await asyncio.to_thread(_explain, settings, known, said)
 
 
-def _explain(settings: AgentSettings, known: Toolset, layers: PolicyLayers) -> ExplainedAgent:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """The policies of both layers, and who acts when."""
+
+    organization: ToolPolicies
+    agent: ToolPolicies
+    organization_allowlist: Allowlist
+    agent_allowlist: Allowlist
+    now: Circumstances
+
+    def layers(self, chosen: Callable[[ToolPolicies], ToolPolicies]) -> PolicyLayers:
+        """Layers of the chosen rules. Built here, not by the toolset builder: drafts would displace the cached toolsets
+        of runs."""
+        return PolicyLayers(
+            organization=chosen(self.organization),
+            agent=chosen(self.agent),
+            organization_allowlist=self.organization_allowlist,
+            agent_allowlist=self.agent_allowlist,
+        )
+
+    def conditions(self, name: str) -> tuple[str, ...]:
+        rules = ((PolicyLayer.ORGANIZATION, self.organization), (PolicyLayer.AGENT, self.agent))
+        return condition_sentences(name, (each for each in rules if each[1].is_conditional), self.now)
+
+
+def _explain(settings: AgentSettings, known: Toolset, said: _Said) -> ExplainedAgent:
     names = ToolNameIndex(known)
+    layers = said.layers(lambda rules: rules.under(said.now))
+    unconditional = said.layers(ToolPolicies.unconditional)
     return ExplainedAgent(
-        tools=tuple(_explained(tool, layers) for tool in known.tools),
+        tools=tuple(_explained(tool, layers, said.conditions(tool.name)) for tool in known.tools),
         warnings=(
-            *_policy_warnings(layers, settings.tool_policies, known, names),
+            *_policy_warnings(unconditional, settings.tool_policies.unconditional(), known, names),
             *_allowlist_warnings(settings, names),
         ),
         unavailable=tuple(
@@ -124,7 +168,7 @@ def _listing(settings: AgentSettings) -> AgentConfig:
     )
 
 
-def _explained(tool: Tool, layers: PolicyLayers) -> ExplainedTool:
+def _explained(tool: Tool, layers: PolicyLayers, conditions: tuple[str, ...]) -> ExplainedTool:
     policy = layers.resolve(tool.name)
     standing, decided_by = standing_of(policy, is_listed=True)
     overruled = overruled_sentences(layers.layers_for(tool.name), policy, standing)
@@ -133,7 +177,7 @@ def _explained(tool: Tool, layers: PolicyLayers) -> ExplainedTool:
         standing=standing,
         decided_by=decided_by,
         sentence=standing_sentence(standing, decided_by, is_listed=True),
-        restrictions=(*overruled, *restrictions(policy, standing)),
+        restrictions=(*conditions, *overruled, *restrictions(policy, standing)),
     )
 
 

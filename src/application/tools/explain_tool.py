@@ -2,10 +2,13 @@
 layer."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
+from application.identity.read_circumstances import Acting, ReadCircumstances
+from application.tools.condition_words import condition_sentences
 from application.tools.tool_standing import (
     ToolStanding,
     overruled_sentences,
@@ -19,21 +22,25 @@ from domain.agents.agent import Agent
 from domain.errors import ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import OrganizationId
+from domain.ids import ApiKeyId, OrganizationId
 from domain.nearest import nearest
 from domain.policy.allowlist import Allowlist, allows
 from domain.policy.layers import PolicyLayer, Source, ToolPolicy
+from domain.policy.rules import NO_POLICIES
 from domain.policy.selection import Selected
 from domain.tools.tool import Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainToolCommand:
-    """`name` is the model-facing name; `agent` is an id or a name."""
+    """`name` is the model-facing name; `agent` is an id or a name. `person` is the id of who acts, by default the
+    caller; `at` is when, by default now."""
 
     principal: Principal
     name: str
     agent: str
+    person: ApiKeyId | None = None
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +72,7 @@ class ToolExplanation:
 class ExplainTool:
     """Rules:
     - Requires `viewer`.
-    - Evaluates policy as calls do.
+    - Evaluates policy as calls do, for one person at one time.
     - A tool of the organization that the agent does not list is hidden.
     - No server is contacted.
 
@@ -79,18 +86,21 @@ class ExplainTool:
         unrestricted_toolsets: UnrestrictedToolsets,
         agents: AgentStore,
         organizations: OrganizationStore,
+        circumstances: ReadCircumstances,
     ) -> None:
         self._catalog = catalog
         self._unrestricted_toolsets = unrestricted_toolsets
         self._agents = agents
         self._organizations = organizations
+        self._circumstances = circumstances
 
     async def execute(self, command: ExplainToolCommand) -> ToolExplanation:
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
         agent = await existing_agent(self._agents, organization_id, command.agent)
         tool, is_listed = await self._tool(organization_id, agent, command.name)
-        toolset = await self._catalog.listed_toolset(agent.config, organization_id)
+        acting = Acting(actor=command.person or command.principal.key_id, at=command.at)
+        toolset = await self._catalog.listed_toolset(agent.config, organization_id, acting=acting)
         policy = toolset.policy_of(tool.name)
         standing, decided_by = standing_of(policy, is_listed=is_listed)
         organization = await self._organizations.get(organization_id)
@@ -98,6 +108,13 @@ class ExplainTool:
             PolicyLayer.ORGANIZATION: None if organization is None else organization.tool_allowlist,
             PolicyLayer.AGENT: agent.config.tool_allowlist,
         }
+        rules = (
+            (PolicyLayer.ORGANIZATION, NO_POLICIES if organization is None else organization.tool_policies),
+            (PolicyLayer.AGENT, agent.config.tool_policies),
+        )
+        conditions: tuple[str, ...] = ()
+        if toolset.is_conditional:
+            conditions = condition_sentences(tool.name, rules, await self._circumstances.of(organization_id, acting))
         layers = tuple(
             LayerExplanation(
                 layer=layer,
@@ -116,6 +133,7 @@ class ExplainTool:
             repeatable=tool.repeatable if policy.idempotent is None else policy.idempotent,
             reasons=(
                 standing_sentence(standing, decided_by, is_listed=is_listed),
+                *conditions,
                 *overruled_sentences(toolset.policies.layers_for(tool.name), policy, standing),
                 *restrictions(policy, standing),
             ),

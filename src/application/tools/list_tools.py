@@ -5,6 +5,7 @@ from datetime import datetime
 
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
+from application.identity.read_circumstances import Acting
 from application.mcp.ports import McpCatalogStore, McpConnections, McpServerStore, ServerState
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
@@ -63,11 +64,11 @@ class ListTools:
         self._clock = clock
 
     async def execute(self, principal: Principal, agent: str | None = None) -> tuple[ToolListing, ...]:
-        """All tools, or those of `agent` (id or name), in the order of the model's list: native
+        """All tools, or those of `agent` (id or name) for the caller, in the order of the model's list: native
         tools, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
         principal.require(Role.VIEWER)
         organization_id = principal.organization_id
-        wanted = None if agent is None else await self._tools_of_agent(organization_id, agent)
+        wanted = None if agent is None else await self._tools_of_agent(principal, agent)
         listings = [
             ToolListing(
                 tool=self._catalog.native_tool(kind),
@@ -83,9 +84,10 @@ class ListTools:
             listings += await self._tools_of(server)
         return _in_order([listing for listing in listings if wanted is None or listing.tool.name in wanted])
 
-    async def _tools_of_agent(self, organization_id: OrganizationId, name: str) -> frozenset[str]:
-        agent = await existing_agent(self._agents, organization_id, name)
-        toolset = await self._catalog.listed_toolset(agent.config, organization_id)
+    async def _tools_of_agent(self, principal: Principal, name: str) -> frozenset[str]:
+        agent = await existing_agent(self._agents, principal.organization_id, name)
+        acting = Acting(actor=principal.key_id)
+        toolset = await self._catalog.listed_toolset(agent.config, principal.organization_id, acting=acting)
         return frozenset(tool.name for tool in toolset.tools)
 
     async def _all_servers(self, organization_id: OrganizationId) -> list[McpServer]:

@@ -5,14 +5,15 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from application.identity.ports import Memberships
+from application.identity.ports import IdentityStore, Memberships, UserStore
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.toolset import Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
-from domain.identity.api_key import Principal
+from domain.identity.api_key import Principal, person_of
 from domain.identity.organization import Organization
 from domain.identity.role import Role
+from domain.ids import ApiKeyId, OrganizationId
 from domain.nearest import nearest
 from domain.policy.idle_rules import IdleReason, idle_statements
 from domain.policy.layers import PolicyLayer, PolicyLayers
@@ -41,13 +42,24 @@ class ReviewToolPolicies:
       may be added later; it is warned about unless it may match tools of an unlisted server.
     - A rule that other rules of its layer leave without effect, entirely or partly, is warned
       about.
-    - Approvers in a group that does not exist are warned about: until there is one, they decide nothing.
+    - Groups that do not exist, and people of conditions that do not, are warned about: approvers of such a group decide
+      nothing, and no condition holds for its members.
+    - Only rules without conditions are compared with each other.
     - No server is contacted.
     """
 
-    def __init__(self, *, unrestricted_toolsets: UnrestrictedToolsets, memberships: Memberships) -> None:
+    def __init__(
+        self,
+        *,
+        unrestricted_toolsets: UnrestrictedToolsets,
+        memberships: Memberships,
+        identities: IdentityStore,
+        users: UserStore,
+    ) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
         self._memberships = memberships
+        self._identities = identities
+        self._users = users
 
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
         """One sentence per entry, at most fifty; none for another organization."""
@@ -71,21 +83,35 @@ class ReviewToolPolicies:
         layer = PolicyLayer.AGENT if isinstance(saved, Agent) else PolicyLayer.ORGANIZATION
         # In a thread: there may be a thousand rules and ten thousand tools.
         warnings = await asyncio.to_thread(_warnings, named, whose, policies, layer, known)
-        return (*await self._of_approvers(principal, policies), *warnings)[:MAX_WARNINGS]
+        return (*await self._of_people(principal.organization_id, policies), *warnings)[:MAX_WARNINGS]
 
-    async def _of_approvers(self, principal: Principal, policies: ToolPolicies) -> list[str]:
+    async def _of_people(self, organization_id: OrganizationId, policies: ToolPolicies) -> list[str]:
         named = [
-            (pattern, group)
+            (pattern, field, each)
             for pattern, rule in policies.rules
-            if rule.approvers is not None
-            for group in rule.approvers.groups
+            for field, each in (("approvers", rule.approvers), ("when", rule.when))
+            if each is not None
         ]
-        known = await self._memberships.group_names(principal.organization_id) if named else frozenset()
-        return [
-            f"tool_policies.{pattern}: approvers: no group has the name {group!r}"
-            for pattern, group in named
+        if not named:
+            return []
+        known = await self._memberships.group_names(organization_id)
+        said = [
+            f"tool_policies.{pattern}: {field}: no group has the name {group!r}"
+            for pattern, field, each in named
+            for group in each.groups
             if group not in known
         ]
+        people = [(pattern, person) for pattern, field, each in named if field == "when" for person in each.people]
+        for pattern, person in people[: MAX_WARNINGS - len(said)]:
+            if not await self._exists(organization_id, person):
+                said.append(f"tool_policies.{pattern}: when: no user or API key has the id {person}")
+        return said
+
+    async def _exists(self, organization_id: OrganizationId, person: str) -> bool:
+        user_id = person_of(person)
+        if user_id is not None:
+            return await self._users.get(organization_id, user_id) is not None
+        return await self._identities.key(organization_id, ApiKeyId(person)) is not None
 
 
 def _warnings(
@@ -107,6 +133,7 @@ def _without_effect(
     if len(policies.rules) * len(known.tools) > MAX_REVIEWED:
         yield "tool_policies: rules without effect are not looked for among so many rules and tools"
         return
+    policies = policies.unconditional()
     alone = PolicyLayers(agent=policies) if layer is PolicyLayer.AGENT else PolicyLayers(organization=policies)
     tools = [tool.name for tool in known.tools]
     nowhere = set()

@@ -45,6 +45,7 @@ class Toolset:
       the reason.
     - `app_tools`: tools that their servers offer to apps only; models are not shown them and cannot
       call them.
+    - `is_conditional`: policy depends on who acts and when, so the toolset is that of one person at one time.
     - Tools outside an allowlist are left out. `policies` apply to calls of all other tools.
     """
 
@@ -54,6 +55,7 @@ class Toolset:
     search_threshold: int | None = None
     denied: tuple[Tool, ...] = ()
     app_tools: tuple[Tool, ...] = ()
+    is_conditional: bool = False
     policies: PolicyLayers = field(default_factory=PolicyLayers, compare=False)
 
     def find(self, name: str) -> Tool | None:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from application.identity.ports import OrganizationStore
+from application.identity.read_circumstances import UNKNOWN, Acting, ReadCircumstances
 from application.mcp.catalog_reader import CatalogReader
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import (
@@ -22,7 +23,7 @@ from application.tools.server_tools import is_unregistered, overview_of
 from application.tools.toolset import MCP_DISABLED, ServerOverview, Toolset
 from application.tools.wired_tools import Wired, WiredTools
 from domain.agents.agent import AgentConfig
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import ApiKeyId, McpServerId, OrganizationId
 from domain.mcp.apps import Audience
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
@@ -68,7 +69,7 @@ class ToolsetBuilder:
     - The tools of a server with a lost shared connection are left out if its strategy is
       `unregister`.
     - The policies of organization, agent and run are combined here, once for all calls of the
-      toolset.
+      toolset. Rules whose conditions do not hold for who acts are left out.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class ToolsetBuilder:
         connections: McpConnections,
         switch: McpSwitch,
         organizations: OrganizationStore,
+        circumstances: ReadCircumstances,
         search_threshold: int = DEFAULT_SEARCH_THRESHOLD,
         wired_tools: WiredTools | None = None,
     ) -> None:
@@ -90,6 +92,7 @@ class ToolsetBuilder:
         self._connections = connections
         self._switch = switch
         self._organizations = organizations
+        self._circumstances = circumstances
         self._search_threshold = search_threshold
         self._wired_tools = wired_tools
         self._overviews: LruCache[tuple[OrganizationId, McpServerId], _CachedOverview] = LruCache(MAX_OVERVIEWS)
@@ -115,8 +118,9 @@ class ToolsetBuilder:
         agents: tuple[Tool, ...] = (),
         wired: WiredNodes | None = None,
         caller: CallerRules | None = None,
+        actor: ApiKeyId | None = None,
     ) -> Toolset:
-        """The tools of `config` and `agents` that all allowlists and policies permit, those of the
+        """The tools of `config` and `agents` that all allowlists and policies permit to `actor`, those of the
         `caller` too. With `wired`, the tools of these nodes replace them. Contacts servers that
         were never listed."""
 
@@ -131,7 +135,15 @@ class ToolsetBuilder:
 
         organization_id = scope.organization_id
         if wired is None:
-            return await self._toolset(config, organization_id, run_allowlist, catalog_of, agents=agents, caller=caller)
+            return await self._toolset(
+                config,
+                organization_id,
+                run_allowlist,
+                catalog_of,
+                agents=agents,
+                caller=caller,
+                acting=Acting(actor=actor),
+            )
         brought = Wired(missing=wired.node_ids)
         if self._wired_tools is not None:
             brought = await self._wired_tools.of(organization_id, wired)
@@ -139,7 +151,14 @@ class ToolsetBuilder:
         only = replace(config, tools=brought.native, mcp_servers=servers)
         given = _Given(nodes=wired, brought=brought)
         return await self._toolset(
-            only, organization_id, run_allowlist, catalog_of, agents=brought.agents, given=given, caller=caller
+            only,
+            organization_id,
+            run_allowlist,
+            catalog_of,
+            agents=brought.agents,
+            given=given,
+            caller=caller,
+            acting=Acting(actor=actor),
         )
 
     async def is_outdated(self, toolset: Toolset, organization_id: OrganizationId) -> bool:
@@ -159,11 +178,12 @@ class ToolsetBuilder:
         *,
         restricted: bool = True,
         agents: tuple[Tool, ...] = (),
+        acting: Acting = UNKNOWN,
     ) -> Toolset:
-        """The toolset from stored catalogs, without contacting or starting servers. With
+        """The toolset of who acts, from stored catalogs, without contacting or starting servers. With
         `restricted` false, the organization's allowlist and policies do not apply."""
         return await self._toolset(
-            config, organization_id, None, self._catalogs.stored, restricted=restricted, agents=agents
+            config, organization_id, None, self._catalogs.stored, restricted=restricted, agents=agents, acting=acting
         )
 
     async def _toolset(
@@ -177,6 +197,7 @@ class ToolsetBuilder:
         agents: tuple[Tool, ...],
         given: "_Given | None" = None,
         caller: CallerRules | None = None,
+        acting: Acting,
     ) -> Toolset:
         slugs = sorted(config.mcp_servers)
         if len(slugs) <= 1:  # most agents have one server, and each gateway call comes here: tasks would cost more
@@ -190,7 +211,15 @@ class ToolsetBuilder:
         organization = await self._organizations.get(organization_id) if restricted else None
         rules = NO_POLICIES if organization is None else organization.tool_policies
         allowlist = None if organization is None else organization.tool_allowlist
-        narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, config.tool_policies)
+        own = config.tool_policies
+        is_conditional = (
+            rules.is_conditional or own.is_conditional or (caller is not None and caller.policies.is_conditional)
+        )
+        if is_conditional:
+            now = await self._circumstances.of(organization_id, acting)
+            rules, own = rules.under(now), own.under(now)
+            caller = None if caller is None else replace(caller, policies=caller.policies.under(now))
+        narrowed = (allowlist, config.tool_allowlist, run_allowlist, rules, own, is_conditional)
         called = tuple((tool.name, tool.description, tool.agent) for tool in agents)
         key: tuple[object, ...] = (organization_id, config.tools, called, narrowed, caller, *slugs)
         toolsets = self._toolsets
@@ -200,14 +229,15 @@ class ToolsetBuilder:
         if kept is None or not all(map(_is_same, kept.servers, found)):
             restrictions: Restrictions = {
                 "organization": rules,
-                "agent": config.tool_policies,
+                "agent": own,
                 "organization_allowlist": allowlist,
                 "agent_allowlist": config.tool_allowlist,
                 "run_allowlist": run_allowlist,
             }
             layers = PolicyLayers(**restrictions) if caller is None else CalledLayers(caller, restrictions)
             brought = None if given is None else given.brought
-            kept = _CachedToolset(servers=found, toolset=self._assembled(config, layers, agents, found, brought))
+            toolset = self._assembled(config, layers, agents, found, brought)
+            kept = _CachedToolset(servers=found, toolset=replace(toolset, is_conditional=is_conditional))
             toolsets.put(key, kept)
         return kept.toolset
 

@@ -62,7 +62,7 @@ class McpStep:
         params: JsonObject = arguments if isinstance(arguments, dict) else {}
         scope = ConnectionScope(organization_id=context.organization_id, person_id=person_of(context.requested_by))
         whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,))
-        toolset = await self._catalog.toolset(whose, scope)
+        toolset = await self._catalog.toolset(whose, scope, actor=context.requested_by)
         tool = _meant(config.server, config.call, toolset)
         checked = self._check.recheck(tool.name, params, toolset, calls_so_far=context.calls_before(node, run))
         call = StepCall(

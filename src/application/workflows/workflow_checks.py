@@ -169,10 +169,11 @@ class WorkflowChecks:
         return faults
 
     async def _layers(self, agent: Agent) -> PolicyLayers:
+        """What any person may do at any time."""
         organization = await self._organizations.get(agent.organization_id)
         return PolicyLayers(
-            organization=NO_POLICIES if organization is None else organization.tool_policies,
-            agent=agent.config.tool_policies,
+            organization=NO_POLICIES if organization is None else organization.tool_policies.at_their_mildest(),
+            agent=agent.config.tool_policies.at_their_mildest(),
             organization_allowlist=None if organization is None else organization.tool_allowlist,
             agent_allowlist=agent.config.tool_allowlist,
         )

@@ -1,6 +1,7 @@
 """Approvers: the people and groups who may decide the approvals of a rule."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from domain.errors import Violation, invalid
@@ -20,16 +21,7 @@ class Approvers:
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        wrong = [
-            Violation(path=f"approvers.people.{index}", message="is no id of a user or an API key")
-            for index, each in enumerate(self.people)
-            if not _ID.fullmatch(each)
-        ]
-        wrong += [
-            Violation(path=f"approvers.groups.{index}", message="is no name of a group")
-            for index, each in enumerate(self.groups)
-            if not 0 < len(each) <= MAX_GROUP_NAME or each != each.strip() or not each.isprintable()
-        ]
+        wrong = [*people_violations("approvers", self.people, self.groups)]
         if not 0 < len(self.people) + len(self.groups) <= MAX_APPROVERS:
             wrong.append(Violation(path="approvers", message=f"must name 1 to {MAX_APPROVERS} people and groups"))
         if wrong:
@@ -47,6 +39,16 @@ class Approvers:
         if self.groups:
             stated["groups"] = [*self.groups]
         return stated
+
+
+def people_violations(path: str, people: tuple[str, ...], groups: tuple[str, ...]) -> Iterator[Violation]:
+    """Ids and names in `path` that can be none."""
+    for index, each in enumerate(people):
+        if not _ID.fullmatch(each):
+            yield Violation(path=f"{path}.people.{index}", message="is no id of a user or an API key")
+    for index, each in enumerate(groups):
+        if not 0 < len(each) <= MAX_GROUP_NAME or each != each.strip() or not each.isprintable():
+            yield Violation(path=f"{path}.groups.{index}", message="is no name of a group")
 
 
 def both(one: tuple[Approvers, ...], other: tuple[Approvers, ...]) -> tuple[Approvers, ...]:

@@ -113,7 +113,7 @@ class _Review:
         by_others: dict[tuple[IdleReason, tuple[Source, ...]], list[str]] = {}
         policies = [self._layers.resolve(name) for name in names]
         for field in fields(rule):
-            if field.name == "overridable" or getattr(rule, field.name) is None:
+            if field.name in ("overridable", "when") or getattr(rule, field.name) is None:
                 continue
             matters = [
                 policy for policy in policies if policy.decision is not Verdict.DENY or field.name in _OF_DENIALS

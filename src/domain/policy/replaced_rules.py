@@ -45,7 +45,7 @@ def replaced_statements(rules: ToolPolicies, names: Iterable[str]) -> tuple[Repl
 
 def _stated(rule: ToolRule) -> frozenset[str]:
     """The fields that a rule sets; for a denial without `on_block`."""
-    stated = {field.name for field in fields(rule) if getattr(rule, field.name) is not None} - {"overridable"}
+    stated = {field.name for field in fields(rule) if getattr(rule, field.name) is not None} - {"overridable", "when"}
     if rule.decision is Verdict.DENY:
         stated -= {"on_block"}
     return frozenset(stated)

@@ -5,6 +5,7 @@ from typing import cast
 
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.approvers import Approvers
+from domain.policy.condition import Condition, Day
 from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 
 _PLAIN = (
@@ -44,6 +45,8 @@ def rule_to_json(rule: ToolRule) -> JsonObject:
     stated |= {name: value for name in _PLAIN if (value := getattr(rule, name)) is not None}
     if rule.approvers is not None:
         stated["approvers"] = rule.approvers.as_json()
+    if rule.when is not None:
+        stated["when"] = rule.when.as_json()
     if rule.overridable:
         stated["overridable"] = True
     return stated
@@ -69,6 +72,7 @@ def rule_from_json(stored: Mapping[str, JsonValue]) -> ToolRule:
         approval_ttl_s=cast("float | None", stored.get("approval_ttl_s")),
         allow_self_approval=cast("bool | None", stored.get("allow_self_approval")),
         approvers=_approvers(stored.get("approvers")),
+        when=_condition(stored.get("when")),
         overridable=cast(bool, stored.get("overridable", False)),
     )
 
@@ -77,6 +81,18 @@ def _approvers(stored: JsonValue) -> Approvers | None:
     if not isinstance(stored, dict):
         return None
     return Approvers(people=_names(stored.get("people")) or (), groups=_names(stored.get("groups")) or ())
+
+
+def _condition(stored: JsonValue) -> Condition | None:
+    if not isinstance(stored, dict):
+        return None
+    return Condition(
+        people=_names(stored.get("people")) or (),
+        groups=_names(stored.get("groups")) or (),
+        hours=cast("str | None", stored.get("hours")),
+        days=tuple(map(Day, _names(stored.get("days")) or ())),
+        time_zone=cast("str | None", stored.get("time_zone")),
+    )
 
 
 def _names(stored: JsonValue) -> tuple[str, ...] | None:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
 from domain.policy.approvers import Approvers
+from domain.policy.condition import Circumstances, Condition
 
 MAX_RULES = 1_000
 MAX_PATTERN_LENGTH = 128
@@ -66,6 +68,8 @@ class ToolRule:
     - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the person who
       started the run may approve; false is the four-eyes rule. `approvers` are who may decide.
       All apply to approvals of `on_unknown_outcome` too.
+    - `when` restricts the rule to people and times. While the condition does not hold, the rule does not exist.
+      Such a rule states a decision.
     - `overridable` (organizations only) lets an agent's rule replace this rule's values instead of
       only tightening them.
     """
@@ -84,12 +88,19 @@ class ToolRule:
     approval_ttl_s: float | None = None
     allow_self_approval: bool | None = None
     approvers: Approvers | None = None
+    when: Condition | None = None
     overridable: bool = False
 
     def __post_init__(self) -> None:
         wrong = [*self._wrong_numbers(), *self._wrong_params()]
+        if self.when is not None and self.decision is None:
+            wrong.append(Violation(path="when", message="needs a decision in the same rule"))
         if wrong:
             raise invalid("tool_policy_invalid", "The tool policy is not valid.", *wrong)
+
+    def unmet(self, now: Circumstances) -> str | None:
+        """Why the rule's condition does not hold; None if it holds, or if the rule has none."""
+        return None if self.when is None else self.when.unmet(now, permits=self.decision is Verdict.ALLOW)
 
     def _wrong_numbers(self) -> Iterator[Violation]:
         bounds: tuple[tuple[str, float | None, float], ...] = (
@@ -126,8 +137,11 @@ class ToolPolicies:
     `?`, `[…]`)."""
 
     rules: tuple[tuple[str, ToolRule], ...] = ()
+    is_conditional: bool = field(init=False, compare=False)
+    """Whether a rule has a condition."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "is_conditional", any(rule.when is not None for _, rule in self.rules))
         wrong = [
             Violation(
                 path=pattern[:MAX_PATTERN_LENGTH], message="is not a tool name or glob of A-Z a-z 0-9 _ - * ? [ ]"
@@ -149,6 +163,27 @@ class ToolPolicies:
 
     def __bool__(self) -> bool:
         return bool(self.rules)
+
+    def under(self, now: Circumstances) -> "ToolPolicies":
+        """The rules whose conditions hold."""
+        return self._with(tuple(each for each in self.rules if each[1].unmet(now) is None))
+
+    def at_their_mildest(self) -> "ToolPolicies":
+        """The rules without the conditional ones that restrict: what any person may do at any time."""
+        return self._with(
+            tuple(each for each in self.rules if each[1].when is None or each[1].decision is Verdict.ALLOW)
+        )
+
+    def unconditional(self) -> "ToolPolicies":
+        """The rules without conditions."""
+        return self._with(tuple(each for each in self.rules if each[1].when is None))
+
+    def _with(self, rules: tuple[tuple[str, ToolRule], ...]) -> "ToolPolicies":
+        if len(rules) == len(self.rules):
+            return self
+        fewer = copy(self)  # not validated again: calls come here
+        object.__setattr__(fewer, "rules", rules)
+        return fewer
 
 
 NO_POLICIES = ToolPolicies()

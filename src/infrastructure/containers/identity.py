@@ -10,7 +10,6 @@ from application.audit.prune_audit import PruneAudit
 from application.audit.queries import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
-from application.identity.acting_people import ActingPeople
 from application.identity.admit_person import AdmitPerson
 from application.identity.authenticate import Authenticate
 from application.identity.authenticate_person import AuthenticatePerson
@@ -73,8 +72,7 @@ class Identity(containers.DeclarativeContainer):
     signed_tokens: providers.Provider[TokenVerifier] = singleton(
         identity_assembly.signed_tokens, documents=identity_client
     )
-    acting_people = singleton(ActingPeople, memberships=Storage.organization_groups)
-    deciders = singleton(Deciders, people=acting_people)
+    deciders = singleton(Deciders, people=Tools.acting_people)
     admit_person = singleton(AdmitPerson, group_names=Storage.groups, claimed_groups=Storage.organization_groups)
     authenticate = singleton(
         Authenticate,

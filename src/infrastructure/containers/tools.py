@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from dependency_injector import containers, providers
 
+from application.identity.acting_people import ActingPeople
+from application.identity.read_circumstances import ReadCircumstances
 from application.policy.policy_checks import PolicyChecks
 from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.ask_for_account import AskForAccount
@@ -68,8 +70,11 @@ class Tools(containers.DeclarativeContainer):
     component_tools: providers.Provider[ComponentTools] = singleton(
         CallComponent, requests=workflow_requests, box=Platform.secret_box
     )
+    acting_people = singleton(ActingPeople, memberships=Storage.organization_groups)
+    circumstances = singleton(ReadCircumstances, people=acting_people)
     toolset_builder = singleton(
         ToolsetBuilder,
+        circumstances=circumstances,
         native_tools=native_tools,
         displayable_tools=singleton(native_tools_assembly.displayable_tools),
         catalogs=McpServers.catalog_reader,
@@ -90,8 +95,13 @@ class Tools(containers.DeclarativeContainer):
     list_tools = singleton(ListTools, catalog=toolset_builder, connections=McpServers.connections)
     agents_as_tools = singleton(AgentsAsTools)
     unrestricted_toolsets = singleton(UnrestrictedToolsets, catalog=toolset_builder, agents_as_tools=agents_as_tools)
-    explain_tool = singleton(ExplainTool, catalog=toolset_builder, unrestricted_toolsets=unrestricted_toolsets)
-    explain_agent = singleton(ExplainAgent, unrestricted_toolsets=unrestricted_toolsets)
+    explain_tool = singleton(
+        ExplainTool,
+        catalog=toolset_builder,
+        unrestricted_toolsets=unrestricted_toolsets,
+        circumstances=circumstances,
+    )
+    explain_agent = singleton(ExplainAgent, unrestricted_toolsets=unrestricted_toolsets, circumstances=circumstances)
     policy_checks = singleton(PolicyChecks)
     review_tool_policies = singleton(
         ReviewToolPolicies, unrestricted_toolsets=unrestricted_toolsets, memberships=Storage.organization_groups

@@ -16,7 +16,17 @@ SWITCHES = ("idempotent", "allow_self_approval")
 CHOICES = ("decision", "on_block", "on_unknown_outcome")
 APPROVERS = {"approver_people": "people", "approver_groups": "groups"}
 """Fields of the form, and of `approvers`."""
-TEXTS = ("pattern", "denied_params", "allowed_names", "arguments_schema", *APPROVERS, *WHOLE, *NUMBERS)
+WHEN_WORDS = {"when_people": "people", "when_groups": "groups", "when_days": "days"}
+WHEN = {"when_hours": "hours", "when_time_zone": "time_zone"}
+"""Fields of the form, and of `when`."""
+TEXTS = (
+    *("pattern", "denied_params", "allowed_names", "arguments_schema"),
+    *APPROVERS,
+    *WHEN_WORDS,
+    *WHEN,
+    *WHOLE,
+    *NUMBERS,
+)
 _RULE = "tool_policies."
 _YES, _NO = "yes", "no"
 
@@ -38,6 +48,9 @@ def _rule_values(pattern: str, rule: ToolRuleView) -> dict[str, str]:
         values[name] = "" if said is None else _YES if said else _NO
     approvers = cast("Mapping[str, list[str]]", rule.get("approvers") or {})
     values |= {name: ", ".join(approvers.get(kind, ())) for name, kind in APPROVERS.items()}
+    when = cast("Mapping[str, list[str] | str]", rule.get("when") or {})
+    values |= {name: ", ".join(when.get(kind, ())) for name, kind in WHEN_WORDS.items()}
+    values |= {name: text(when.get(kind)) for name, kind in WHEN.items()}
     schema = rule.get("arguments_schema")
     values["arguments_schema"] = "" if schema is None else pretty(schema)
     if rule.get("overridable"):
@@ -77,6 +90,12 @@ def _rule_body(form: FormValues, row: str) -> JsonObject:
     approvers = {kind: words for name, kind in APPROVERS.items() if (words := form.words(field(name)))}
     if approvers:
         rule["approvers"] = {**approvers}
+    when: dict[str, JsonValue] = {
+        kind: words for name, kind in WHEN_WORDS.items() if (words := form.words(field(name)))
+    }
+    when |= {kind: said for name, kind in WHEN.items() if (said := form[field(name)].strip())}
+    if when:
+        rule["when"] = when
     if (schema := form.json_object(field("arguments_schema"))) is not None:
         rule["arguments_schema"] = schema
     if form.has(field("overridable")):
@@ -93,9 +112,10 @@ def rule_field(form: FormValues, path: str) -> str | None:
     for row in form.rows(PREFIX):
         pattern = form[f"{PREFIX}.{row}.pattern"].strip()[:MAX_PATTERN_LENGTH]
         if pattern and (rest == pattern or rest.startswith(f"{pattern}.")) and (best is None or len(pattern) > best[0]):
-            name = rest[len(pattern) + 1 :].partition(".")[0] or "pattern"
+            name, _, part = rest[len(pattern) + 1 :].partition(".")
+            name = f"when_{part.partition('.')[0]}" if name == "when" and part else name or "pattern"
             best = (len(pattern), f"{PREFIX}.{row}.{_SHOWN_AS.get(name, name)}")
     return None if best is None else best[1]
 
 
-_SHOWN_AS = {"allowed_params": "allowed_names", "approvers": "approver_groups"}
+_SHOWN_AS = {"allowed_params": "allowed_names", "approvers": "approver_groups", "when": "when_groups"}

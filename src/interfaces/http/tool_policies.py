@@ -6,6 +6,7 @@ from pydantic import Field
 
 from domain.errors import ServiceError, Violation, invalid
 from domain.policy.approvers import MAX_APPROVERS, MAX_GROUP_NAME, Approvers
+from domain.policy.condition import MAX_HOURS, MAX_TIME_ZONE, Condition, Day
 from domain.policy.rules import (
     MAX_APPROVAL_TTL_S,
     MAX_COUNT,
@@ -20,7 +21,7 @@ from domain.policy.rules import (
     Verdict,
 )
 from interfaces.http.bodies import Body
-from interfaces.http.tool_policy_views import ApproversView, ToolRuleView
+from interfaces.http.tool_policy_views import ApproversView, ConditionView, ToolRuleView
 
 _Decision = Annotated[Verdict, Field(strict=False)]
 _OnBlock = Annotated[OnBlock, Field(strict=False)]
@@ -43,6 +44,21 @@ class ApproversBody(Body):
         return Approvers(people=self.people, groups=self.groups)
 
 
+class ConditionBody(Body):
+    """Who acts, and when: people, groups, hours or days; at least one of them."""
+
+    shown_as: ClassVar[type] = ConditionView
+
+    people: _Approvers = ()
+    groups: _Approvers = ()
+    hours: str | None = Field(default=None, max_length=MAX_HOURS)
+    days: Annotated[tuple[Annotated[Day, Field(strict=False)], ...], Field(strict=False, max_length=len(Day))] = ()
+    time_zone: str | None = Field(default=None, max_length=MAX_TIME_ZONE)
+
+    def to_domain(self) -> Condition:
+        return Condition(**self.values())
+
+
 class ToolRuleBody(Body):
     """A rule for tools. Absent or null leaves a field to the other layers."""
 
@@ -62,6 +78,7 @@ class ToolRuleBody(Body):
     approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S)
     allow_self_approval: bool | None = None
     approvers: ApproversBody | None = None
+    when: ConditionBody | None = None
     overridable: bool = False
 
     def to_domain(self) -> ToolRule:

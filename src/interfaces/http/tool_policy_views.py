@@ -2,6 +2,7 @@
 
 from typing import Annotated, TypedDict, cast
 
+from domain.policy.condition import Day
 from domain.policy.rule_json import policies_to_json
 from domain.policy.rules import OnBlock, OnUnknownOutcome, ToolPolicies, Verdict
 
@@ -11,6 +12,16 @@ class ApproversView(TypedDict, total=False):
 
     people: Annotated[list[str], "Ids of users or API keys."]
     groups: Annotated[list[str], "Names of groups."]
+
+
+class ConditionView(TypedDict, total=False):
+    """Who acts, and when. What is absent is no condition."""
+
+    people: Annotated[list[str], "Ids of users or API keys. With `groups`: one of them suffices."]
+    groups: Annotated[list[str], "Names of groups."]
+    hours: Annotated[str, "Hours of a day, such as `08:00-18:00`; the end is excluded."]
+    days: Annotated[list[Day], "Days of the week."]
+    time_zone: Annotated[str, "Zone of hours and days, such as `Europe/Berlin`. Default: UTC."]
 
 
 class ToolRuleView(TypedDict, total=False):
@@ -32,6 +43,7 @@ class ToolRuleView(TypedDict, total=False):
     approval_ttl_s: Annotated[float, "Seconds that an approval waits for its decision. Default: one day."]
     allow_self_approval: Annotated[bool, "Whether the person who started the run may approve; false: four eyes."]
     approvers: Annotated[ApproversView, "Who may decide approvals. Default: each operator."]
+    when: Annotated[ConditionView, "Condition of the rule. While it does not hold, the rule does not exist."]
     overridable: Annotated[bool, "In organizations' rules: agents may override the rule."]
 
 

@@ -99,6 +99,11 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
         "rule.n1.timeout_s": "2.5",
         "rule.n1.approver_groups": "Support leads, Finance",
         "rule.n1.approver_people": "usr_ann",
+        "rule.n1.when_groups": "Support leads, Finance",
+        "rule.n1.when_people": "usr_ann",
+        "rule.n1.when_hours": "08:00-18:00",
+        "rule.n1.when_days": "mon, fri",
+        "rule.n1.when_time_zone": "Europe/Berlin",
         "rule.n1.arguments_schema": '{"maxProperties": 1}',
         "rule.n2.pattern": "",
         "rule.n2.decision": "",
@@ -119,6 +124,13 @@ async def test_what_is_entered_is_what_the_api_reads_back(service: Service) -> N
             "idempotent": False,
             "timeout_s": 2.5,
             "approvers": {"people": ["usr_ann"], "groups": ["Support leads", "Finance"]},
+            "when": {
+                "people": ["usr_ann"],
+                "groups": ["Support leads", "Finance"],
+                "days": ["mon", "fri"],
+                "hours": "08:00-18:00",
+                "time_zone": "Europe/Berlin",
+            },
             "arguments_schema": {"maxProperties": 1},
         }
     }

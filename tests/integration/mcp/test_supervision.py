@@ -29,6 +29,7 @@ from infrastructure.mcp.wrappers.guarded_connections import CallLimits, guarded
 from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
 from infrastructure.runtime.system import SystemClock
 from tests.builders import ORG, OTHER_ORG, SERVER, a_run_id, an_agent, an_organization, numbered
+from tests.circumstances import circumstances
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
@@ -357,6 +358,7 @@ async def test_a_hanging_a_crashing_and_an_unreachable_server_hold_up_the_first_
             deadline_s=deadline_s,
         )
         tools = ToolsetBuilder(
+            circumstances=circumstances(state, clock),
             native_tools={},
             displayable_tools={},
             servers=InMemoryMcpServerStore(state),

@@ -241,6 +241,22 @@ class CloudView(TypedDict):
     """The application of Microsoft Entra, or the managed identity of the machine."""
 
 
+Hours: TypeAlias = str
+"""Hours of a day, such as `08:00-18:00`; the end is excluded."""
+
+
+Hours1: TypeAlias = None
+"""Hours of a day, such as `08:00-18:00`; the end is excluded."""
+
+
+TimeZone: TypeAlias = str
+"""Zone of hours and days, such as `Europe/Berlin`. Default: UTC."""
+
+
+TimeZone1: TypeAlias = None
+"""Zone of hours and days, such as `Europe/Berlin`. Default: UTC."""
+
+
 ConnectionLoss: TypeAlias = Literal['unregister', 'mark_unhealthy']
 """What happens to a server's tools while the organization's shared connection is lost."""
 
@@ -324,6 +340,10 @@ class CreatedWebhookKeyView(TypedDict):
 
 Credentials: TypeAlias = Literal['organization', 'person']
 """Whose account is used at a server: one of the organization, or that of the person for whom a call is made."""
+
+
+Day: TypeAlias = Literal['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
+"""The days of a week."""
 
 
 class DecisionBody(TypedDict):
@@ -2878,6 +2898,36 @@ class CloudBody(TypedDict):
     """The application of Microsoft Entra, or the managed identity of the machine."""
 
 
+class ConditionBody(TypedDict):
+    """Who acts, and when: people, groups, hours or days; at least one of them."""
+
+    people: NotRequired[list[str]]
+    """Ids of users or API keys. With `groups`: one of them suffices."""
+    groups: NotRequired[list[str]]
+    """Names of groups."""
+    hours: NotRequired[Hours | Hours1]
+    """Hours of a day, such as `08:00-18:00`; the end is excluded."""
+    days: NotRequired[list[Day]]
+    """Days of the week."""
+    time_zone: NotRequired[TimeZone | TimeZone1]
+    """Zone of hours and days, such as `Europe/Berlin`. Default: UTC."""
+
+
+class ConditionView(TypedDict):
+    """Who acts, and when. What is absent is no condition."""
+
+    people: NotRequired[list[str]]
+    """Ids of users or API keys. With `groups`: one of them suffices."""
+    groups: NotRequired[list[str]]
+    """Names of groups."""
+    hours: NotRequired[str]
+    """Hours of a day, such as `08:00-18:00`; the end is excluded."""
+    days: NotRequired[list[Day]]
+    """Days of the week."""
+    time_zone: NotRequired[str]
+    """Zone of hours and days, such as `Europe/Berlin`. Default: UTC."""
+
+
 ContentView: TypeAlias = TextView | ImageView | FileView | ToolUseView | ToolResultView
 
 
@@ -4076,6 +4126,8 @@ class ToolRuleBody(TypedDict):
     """Whether the person who started the run may approve; false: four eyes."""
     approvers: NotRequired[ApproversBody | None]
     """Who may decide approvals. Default: each operator."""
+    when: NotRequired[ConditionBody | None]
+    """Condition of the rule. While it does not hold, the rule does not exist."""
     overridable: NotRequired[bool]
     """In organizations' rules: agents may override the rule."""
 
@@ -4111,6 +4163,8 @@ class ToolRuleView(TypedDict):
     """Whether the person who started the run may approve; false: four eyes."""
     approvers: NotRequired[ApproversView]
     """Who may decide approvals. Default: each operator."""
+    when: NotRequired[ConditionView]
+    """Condition of the rule. While it does not hold, the rule does not exist."""
     overridable: NotRequired[bool]
     """In organizations' rules: agents may override the rule."""
 

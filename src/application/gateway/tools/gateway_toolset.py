@@ -13,6 +13,7 @@ from application.mcp.ports import ConnectionScope
 from application.policy.canary_guard import CanaryGuard
 from application.runs.ports import RunReader
 from application.system.lru import LruCache
+from application.system.ports import Clock
 from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.tool_search import META_TOOLS
 from application.tools.toolset import Toolset
@@ -32,6 +33,7 @@ from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
 
 _CAPACITY = 1_000
+_CONDITIONAL_S = 0.5
 _Narrowing: TypeAlias = tuple[Allowlist, WiredNodes | None, CalledBy | None]
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -169,10 +171,21 @@ class GatewayToolset:
         return {name: tuple(names) for name, names in found.items()}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settled:
+    """Tools that hold while `rows` stay, and to the monotonic time `until`."""
+
+    rows: int
+    until: float | None
+    tools: GatewayToolset
+
+
 class GatewayToolsets:
     """Rules:
     - A change of an agent applies to the next request. A disabled agent has no tools.
     - A session of a run has the run's tools; a session of workflow nodes has exactly their tools.
+    - Tools of a policy that depends on who acts and when are kept for half a second: a member who was removed from a
+      group has lost by then what was theirs.
     - `rows` is the version of agents, organizations, servers and catalogs, and None while
       changes may be missed. Toolsets that depend only on these are cached by it.
     """
@@ -185,6 +198,7 @@ class GatewayToolsets:
         organizations: OrganizationStore,
         catalog: ToolsetBuilder,
         agents_as_tools: AgentsAsTools,
+        clock: Clock,
         rows: Callable[[], int | None] = lambda: None,
         search_threshold: int | None = None,
     ) -> None:
@@ -195,20 +209,26 @@ class GatewayToolsets:
         self._agents_as_tools = agents_as_tools
         self._narrowings: LruCache[GatewaySessionId, _Narrowing] = LruCache(_CAPACITY)
         self._kept: LruCache[GatewaySessionId, GatewayToolset] = LruCache(_CAPACITY)
+        self._clock = clock
         self._rows = rows
         self._search_threshold = search_threshold
-        self._settled: LruCache[GatewaySessionId, tuple[int, GatewayToolset]] = LruCache(_CAPACITY)
+        self._settled: LruCache[GatewaySessionId, _Settled] = LruCache(_CAPACITY)
 
     async def of(self, session: GatewaySession) -> GatewayToolset:
         """Raises FORBIDDEN `agent_disabled`, NOT_FOUND `agent_not_found`."""
         rows = self._rows()
         settled = self._settled.get(session.id)
-        if settled is not None and rows is not None and settled[0] == rows:
-            return settled[1]
+        if settled is not None and rows is not None and settled.rows == rows and not self._is_over(settled):
+            return settled.tools
+        asked = self._clock.monotonic()
         made = await self._made(session)
         if rows is not None and session.wired is None and session.run_id is None and made.toolset.is_settled:
-            self._settled.put(session.id, (rows, made))
+            until = asked + _CONDITIONAL_S if made.toolset.is_conditional else None
+            self._settled.put(session.id, _Settled(rows=rows, until=until, tools=made))
         return made
+
+    def _is_over(self, settled: _Settled) -> bool:
+        return settled.until is not None and self._clock.monotonic() >= settled.until
 
     async def guard_of(self, session: GatewaySession) -> CanaryGuard:
         """The guard for the session's canary tokens, also while its agent is disabled. A deleted
@@ -232,7 +252,13 @@ class GatewayToolsets:
             # The session has none of the agent's own tools.
             agent = replace(agent, config=replace(agent.config, tools=(), mcp_servers=()))
         toolset = await self._catalog.toolset(
-            agent.config, scope_of(session), run_allowlist=allowlist, agents=agents, wired=wired, caller=caller
+            agent.config,
+            scope_of(session),
+            run_allowlist=allowlist,
+            agents=agents,
+            wired=wired,
+            caller=caller,
+            actor=session.created_by,
         )
         organization = await self._organizations.get(session.organization_id)
         kept = self._kept.get(session.id)

@@ -102,9 +102,10 @@ class AgentLoop:
         except TimeUp:
             return IncompleteReason.TIMEOUT
         limit = self._limit(session, prompt, spent=answer.reply.usage)
-        limit = await self._record_reply.execute(session, prompt.toolset, answer, limit=limit)
+        toolset = await self._prepare_prompt.toolset_of_reply(session, prompt)
+        limit = await self._record_reply.execute(session, toolset, answer, limit=limit)
         if session.open_calls and session.run.status is RunStatus.IN_PROGRESS:
-            await self._call_tools.execute(session, prompt.toolset)
+            await self._call_tools.execute(session, toolset)
         return limit
 
     async def _close(

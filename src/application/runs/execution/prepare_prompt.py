@@ -38,6 +38,7 @@ class PreparePrompt:
     - The tools of a server with a lost shared connection leave the run at its next turn, if its
       strategy is `unregister`; they are back with the connection.
     - A change of the agent, its caller or its organization affects the run at its next turn.
+    - Where policy depends on who acts and when, each turn and each reply has the toolset of that time.
     - A disabled agent has no prompt.
     - The client's own tools and instructions come after those of the agent.
     """
@@ -57,13 +58,7 @@ class PreparePrompt:
         if not session.agent.config.enabled:
             raise AgentDisabled
         run = session.run
-        scope = scope_of_run(run)
-        with session.stop.interruptible(max(session.time_left_s, 0)):
-            toolset = await self._catalog.toolset(
-                session.agent.config, scope, run_allowlist=run.tool_allowlist, wired=run.wired, caller=session.caller
-            )
-        toolset = with_client_tools(toolset, run.client_tools)
-        session.toolset = toolset
+        toolset = await self._toolset(session)
         for problem in toolset.problems:
             logger.warning("tool left out", extra={"run_id": run.id, "problem": problem})
         overview = run.overview
@@ -81,7 +76,28 @@ class PreparePrompt:
             fixed_bytes += len(canonical_json(schema).encode())
         return Prompt(toolset=toolset, system=system, fixed_bytes=fixed_bytes)
 
+    async def toolset_of_reply(self, session: RunSession, prompt: Prompt) -> Toolset:
+        """The toolset that decides about the calls of a reply: the prompt's, unless policy depends on who acts and when.
+        Raises as `execute`."""
+        return await self._toolset(session) if prompt.toolset.is_conditional else prompt.toolset
+
+    async def _toolset(self, session: RunSession) -> Toolset:
+        run = session.run
+        with session.stop.interruptible(max(session.time_left_s, 0)):
+            toolset = await self._catalog.toolset(
+                session.agent.config,
+                scope_of_run(run),
+                run_allowlist=run.tool_allowlist,
+                wired=run.wired,
+                caller=session.caller,
+                actor=run.requested_by,
+            )
+        session.toolset = with_client_tools(toolset, run.client_tools)
+        return session.toolset
+
     async def _is_outdated(self, session: RunSession, previous: Prompt) -> bool:
+        if previous.toolset.is_conditional:
+            return True
         return await self._catalog.is_outdated(previous.toolset, session.run.organization_id)
 
     async def _renewed(self, session: RunSession, *, first: bool) -> bool:

@@ -65,17 +65,26 @@ def list_tools(
 @tool_app.command("explain", epilog="Example: dragoman tool explain mcp__git__git_commit --agent guide")
 def explain_tool(
     context: typer.Context,
+    *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The tool, as models call it.")],
     agent: Annotated[
         str, typer.Option("--agent", metavar="NAME", help="The agent, by id or name.", autocompletion=AGENTS)
     ],
+    person: Annotated[
+        str | None,
+        typer.Option("--as", metavar="ID", help="Who acts: id of a user or an API key. Default: you."),
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TIME", help="When, such as 2026-11-27T19:00:00+01:00. Default: now.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Explain the policy of an agent's tool. It is allowed, requires approval, is denied or hidden."""
     session = session_of(context)
+    asked = {"agent": agent} | {key: said for key, said in (("person", person), ("at", at)) if said is not None}
     session.show(
         ExplanationView,
-        lambda api: api.get(path_to("tools", name, "explain"), {"agent": agent}),
+        lambda api: api.get(path_to("tools", name, "explain"), asked),
         lambda answer: _show(session.terminal, answer),
         as_json=as_json,
     )

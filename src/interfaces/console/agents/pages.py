@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime
 
 from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.audit.ports import AuditFilter
@@ -14,8 +15,10 @@ from application.runs.queries import ListRuns
 from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
 from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, ExplainedAgent
 from domain.agents.agent import Agent, AgentSettings
+from domain.errors import invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.ids import ApiKeyId
 from domain.runs.run import Run
 from domain.tools.capabilities import NATIVE_TYPES
 from interfaces.console.agents.form import CANARIES, SERVERS, TOOLS
@@ -96,14 +99,18 @@ class AgentPages:
             "may_change": principal.role.includes(Role.ADMIN),
         }
 
-    async def of(self, principal: Principal, agent_id: str) -> dict[str, object]:
-        """Raises NOT_FOUND."""
+    async def of(self, principal: Principal, agent_id: str, *, person: str = "", at: str = "") -> dict[str, object]:
+        """`person` is the id of who acts, by default the caller; `at` is when, by default now. Raises NOT_FOUND, INVALID."""
         agent = await self._get_agent.execute(principal=principal, agent=agent_id)
-        explained = await self.explained(principal, AgentSettings.of(agent.config))
+        explained = await self.explained(
+            principal, AgentSettings.of(agent.config), person=ApiKeyId(person) if person else None, at=_time(at)
+        )
         return {
             "agent": agent,
             "view": agent_view(agent),
             **explained_context(explained),
+            "explained_as": person,
+            "explained_at": at,
             **await self.history(principal, agent.id, None),
             "may_change": principal.role.includes(Role.ADMIN),
             "may_stop": principal.role.includes(Role.OPERATOR),
@@ -150,9 +157,17 @@ class AgentPages:
                 return agent
         return None
 
-    async def explained(self, principal: Principal, settings: AgentSettings) -> ExplainedAgent:
+    async def explained(
+        self,
+        principal: Principal,
+        settings: AgentSettings,
+        *,
+        person: ApiKeyId | None = None,
+        at: datetime | None = None,
+    ) -> ExplainedAgent:
         """Effective policies of its tools."""
-        return await self._explain.execute(ExplainAgentCommand(principal=principal, settings=settings))
+        command = ExplainAgentCommand(principal=principal, settings=settings, person=person, at=at)
+        return await self._explain.execute(command)
 
     async def form(
         self,
@@ -204,6 +219,13 @@ class AgentPages:
         return {
             version: event.actor for event in page.items if isinstance(version := event.details.get("version"), int)
         }
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        raise invalid("time_invalid", f"{text!r} is no time, such as 2026-11-27T19:00:00+01:00.") from None
 
 
 def explained_context(explained: ExplainedAgent) -> dict[str, object]:

@@ -32,12 +32,17 @@ async def show_agents(
 
 @get("/agents/{agent_id:str}")
 async def show_agent(
+    *,
     request: ConsoleRequest,
     agent_id: FromPath[str],
     pages: NamedDependency[Pages],
     agent_pages: NamedDependency[AgentPages],
+    person: Annotated[str, QueryParameter(name="as")] = "",
+    at: Annotated[str, QueryParameter()] = "",
 ) -> Response[str]:
-    return pages.show(request, "agent.html", await agent_pages.of(request.principal, agent_id))
+    """The agent, with what policy permits to a person at a time."""
+    context = await agent_pages.of(request.principal, agent_id, person=person.strip(), at=at.strip())
+    return pages.show(request, "agent.html", context)
 
 
 @get("/agents/{agent_id:str}/history")

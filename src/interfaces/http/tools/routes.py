@@ -1,5 +1,6 @@
 """Routes of tools."""
 
+from datetime import datetime
 from typing import Annotated
 
 from litestar import get
@@ -9,6 +10,7 @@ from litestar.params import QueryParameter
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from application.tools.list_tools import ListTools
+from domain.ids import ApiKeyId
 from interfaces.http.page_views import cut
 from interfaces.http.paging import PageCursor, WholeLimit
 from interfaces.http.paths import ToolNamePath
@@ -37,12 +39,22 @@ async def list_tools(
 
 @get("/tools/{name:str}/explain", summary="Explain the effective policy of a tool", responses=documented(404))
 async def explain_tool(
+    *,
     request: ApiRequest,
     name: ToolNamePath,
     explain_tool: NamedDependency[ExplainTool],
     agent: Annotated[str, QueryParameter(description="The agent that calls it, by id or name.")],
+    person: Annotated[
+        str | None,
+        QueryParameter(
+            description="Who acts: id of a user or an API key. Another id is not known, as schedules are not. Default: the caller."
+        ),
+    ] = None,
+    at: Annotated[datetime | None, QueryParameter(description="When, RFC 3339. Default: now.")] = None,
 ) -> ExplanationView:
     """Why calls are allowed, require approval, are denied or hidden: the rules of each layer,
     and the result."""
-    command = ExplainToolCommand(principal=request.principal, name=name, agent=agent)
+    command = ExplainToolCommand(
+        principal=request.principal, name=name, agent=agent, person=None if person is None else ApiKeyId(person), at=at
+    )
     return explanation_view(await explain_tool.execute(command))

@@ -11,9 +11,12 @@ from application.mcp.mcp_switch import McpSwitch
 from application.tools.agents_as_tools import AgentsAsTools
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.gateway.session import GatewaySession, ToolNames
-from domain.ids import GatewaySessionId, McpServerId, OrganizationId
+from domain.identity.organization_group import OrganizationGroup
+from domain.ids import ApiKeyId, GatewaySessionId, GroupId, McpServerId, OrganizationId
 from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpServerKind
 from domain.policy.canary import CanaryToken
+from domain.policy.condition import Condition
+from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.events.row_version import RowVersion
 from infrastructure.events.wakeups import InProcessWakeups
@@ -33,6 +36,7 @@ from tests.builders import (
     an_organization,
     numbered,
 )
+from tests.circumstances import circumstances
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.mcp_connections import InMemoryMcpConnections
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
@@ -40,6 +44,7 @@ from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import USER
 from tests.refusals import refused
 
 SESSION = GatewaySession(
@@ -53,6 +58,17 @@ SESSION = GatewaySession(
     expires_at=after(3600),
 )
 SERVER = McpServerId("mcp_files")
+
+
+LEADS = OrganizationGroup(
+    id=GroupId("grp_1"), organization_id=ORG, name="Leads", members=(USER,), created_at=START, changed_at=START
+)
+LEADS_READ = ToolPolicies(
+    rules=(
+        ("*read", ToolRule(decision=Verdict.DENY)),
+        ("mcp__files__read", ToolRule(decision=Verdict.ALLOW, when=Condition(groups=("Leads",)))),
+    )
+)
 
 
 class Harness:
@@ -74,12 +90,14 @@ class Harness:
         )
         self.rows: int | None = 1
         organizations, agents = InMemoryOrganizationStore(state), InMemoryAgentStore(state)
-        catalogs, connections, clock = InMemoryMcpCatalogStore(state), InMemoryMcpConnections(), FixedClock()
+        catalogs, connections = InMemoryMcpCatalogStore(state), InMemoryMcpConnections()
+        self.clock = clock = FixedClock()
         self.toolsets = GatewayToolsets(
             agents=agents,
             runs=InMemoryRunStore(state, InProcessWakeups()),
             organizations=organizations,
             catalog=ToolsetBuilder(
+                circumstances=circumstances(state, clock),
                 native_tools={},
                 displayable_tools={},
                 servers=InMemoryMcpServerStore(state),
@@ -99,6 +117,7 @@ class Harness:
                 organizations=organizations,
             ),
             agents_as_tools=AgentsAsTools(agents=agents, organizations=organizations),
+            clock=clock,
             rows=lambda: self.rows,
         )
         self.allow(None)
@@ -205,3 +224,26 @@ def test_a_stamp_changes_with_whoever_writes_its_tables_and_is_none_while_that_i
     assert stamp() == seen[-1]
     now[0] = 5.0
     assert stamp() is None
+
+
+@pytest.mark.requirement("P6")
+async def test_a_removed_member_loses_within_half_a_second_what_was_theirs_in_lists_and_calls() -> None:
+    harness = Harness()
+    agent = replace(
+        an_agent(mcp_servers=("files",)),
+        config=replace(an_agent(mcp_servers=("files",)).config, tool_policies=LEADS_READ),
+    )
+    harness.state.agents[agent.id] = [agent]
+    harness.state.organization_groups[LEADS.id] = LEADS
+    anns = replace(SESSION, id=GatewaySessionId(numbered("gws", 2)), created_by=ApiKeyId(USER))
+    assert await harness.names(anns) == ["mcp__files__echo", "mcp__files__read"]
+    assert await harness.names() == ["mcp__files__echo"], "a person outside the group"
+
+    del harness.state.organization_groups[LEADS.id]  # of which no row of the tools tells
+    harness.clock.advance(0.49)
+    assert await harness.names(anns) == ["mcp__files__echo", "mcp__files__read"]
+    harness.clock.advance(0.01)
+
+    assert await harness.names(anns) == ["mcp__files__echo"]
+    tools = (await harness.toolsets.of(anns)).toolset
+    assert (tools.find("mcp__files__read"), tools.find_denied("mcp__files__read") is None) == (None, False)

@@ -66,6 +66,7 @@ from tests.builders import (
     an_organization,
     numbered,
 )
+from tests.circumstances import circumstances
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.approvals import InMemoryApprovalStore
 from tests.doubles.identity import InMemoryIdentityStore
@@ -204,6 +205,7 @@ class RunHarness(RunRecords):
         switch = McpSwitch(enabled=mcp_enabled, organizations=self.organizations)
         native_tools = {tool.tool.type: tool for tool in native}
         self.catalog = ToolsetBuilder(
+            circumstances=circumstances(self.state, self.clock),
             native_tools=native_tools,
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=self.servers,

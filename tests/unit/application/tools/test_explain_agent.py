@@ -1,6 +1,7 @@
 """ExplainAgent: what becomes of each tool of an agent, and what of its policies has no effect."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 from pytest_mock import MockerFixture, MockType
@@ -12,10 +13,13 @@ from application.tools.toolset import ServerOverview, Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import AgentSettings
 from domain.identity.role import Role
+from domain.ids import ApiKeyId
+from domain.policy.condition import Condition
 from domain.policy.layers import PolicyLayer, Source
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.tools.capabilities import ToolType
-from tests.builders import ORG, a_tool, an_organization
+from tests.builders import ORG, START, a_tool, an_organization
+from tests.circumstances import circumstances
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
@@ -33,9 +37,22 @@ class Ports:
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
 
-    async def explain(self, settings: AgentSettings = SETTINGS, *, role: Role = Role.VIEWER) -> ExplainedAgent:
-        explaining = ExplainAgent(unrestricted_toolsets=self.unrestricted_toolsets, organizations=self.organizations)
-        return await explaining.execute(ExplainAgentCommand(principal=a_principal(role), settings=settings))
+    async def explain(
+        self,
+        settings: AgentSettings = SETTINGS,
+        *,
+        role: Role = Role.VIEWER,
+        person: ApiKeyId | None = None,
+        at: datetime | None = None,
+    ) -> ExplainedAgent:
+        explaining = ExplainAgent(
+            unrestricted_toolsets=self.unrestricted_toolsets,
+            organizations=self.organizations,
+            circumstances=circumstances(),
+        )
+        return await explaining.execute(
+            ExplainAgentCommand(principal=a_principal(role), settings=settings, person=person, at=at)
+        )
 
 
 @pytest.fixture
@@ -144,3 +161,25 @@ async def test_a_failure_of_a_port_reaches_the_caller(ports: Ports, failing: str
 
     with refused("storage_unavailable"):
         await ports.explain()
+
+
+@pytest.mark.requirement("P6")
+async def test_the_tools_of_a_person_are_explained_with_the_conditions_that_hold_and_those_that_do_not(
+    ports: Ports,
+) -> None:
+    allow = ToolRule(decision=Verdict.ALLOW, when=Condition(people=("usr_ann",), hours="08:00-18:00"))
+    settings = with_rules(**{"mcp__*": DENY, ECHO: allow})
+
+    ann = (await ports.explain(settings, person=ApiKeyId("usr_ann"))).tools[0]
+    assert (ann.standing, ann.restrictions) == (
+        ToolStanding.ALLOWED,
+        (f"The agent's rule {ECHO}: its condition holds.",),
+    )
+    ben = (await ports.explain(settings, person=ApiKeyId("usr_ben"))).tools[0]
+    assert (ben.standing, ben.restrictions) == (
+        ToolStanding.BLOCKED,
+        (f"The agent's rule {ECHO} does not apply: usr_ben is not one of its people, nor in one of its groups.",),
+    )
+    late = (await ports.explain(settings, person=ApiKeyId("usr_ann"), at=START.replace(hour=18))).tools[0]
+    assert late.restrictions == (f"The agent's rule {ECHO} does not apply: it is 18:00 in UTC, outside 08:00-18:00.",)
+    assert (await ports.explain(settings)).tools[0].standing is ToolStanding.BLOCKED, "without a person: the caller"

@@ -7,6 +7,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
+from application.identity.read_circumstances import Acting
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand, ToolExplanation
 from application.tools.tool_standing import ToolStanding
 from application.tools.toolset import Toolset
@@ -18,6 +19,7 @@ from domain.identity.role import Role
 from domain.policy.layers import PolicyLayer, PolicyLayers
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from tests.builders import AGENT, ORG, a_tool, an_agent, an_organization
+from tests.circumstances import circumstances
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
@@ -64,6 +66,7 @@ class Ports:
             unrestricted_toolsets=self.unrestricted_toolsets,
             agents=self.agents,
             organizations=self.organizations,
+            circumstances=circumstances(),
         )
         return await explaining.execute(ExplainToolCommand(principal=a_principal(Role.VIEWER), name=name, agent=AGENT))
 
@@ -151,7 +154,9 @@ async def test_an_agent_that_the_organization_does_not_have_is_not_found(ports: 
 async def test_no_server_is_asked_for_its_tools(ports: Ports) -> None:
     await ports.explain()
 
-    ports.catalog.listed_toolset.assert_awaited_once_with(an_agent().config, ORG)
+    ports.catalog.listed_toolset.assert_awaited_once_with(
+        an_agent().config, ORG, acting=Acting(actor=a_principal(Role.VIEWER).key_id)
+    )
     ports.catalog.toolset.assert_not_awaited()
 
 

@@ -14,10 +14,14 @@ from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
 from domain.ids import GroupId
 from domain.policy.approvers import Approvers
+from domain.policy.condition import Condition
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
-from tests.builders import ORG, OTHER_ORG, START, a_tool, an_agent, an_organization
+from tests.builders import KEY, ORG, OTHER_ORG, START, a_key, a_tool, an_agent, an_organization
+from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
+from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
+from tests.people_builders import USER, a_user
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
 
@@ -41,9 +45,12 @@ async def review(
     state: InMemoryState | None = None,
 ) -> tuple[str, ...]:
     command = ReviewToolPoliciesCommand(principal=a_principal(role), saved=saved)
+    tables = state or InMemoryState()
     reviewing = ReviewToolPolicies(
         unrestricted_toolsets=unrestricted_toolsets,
-        memberships=InMemoryOrganizationGroupStore(state or InMemoryState()),
+        memberships=InMemoryOrganizationGroupStore(tables),
+        identities=InMemoryIdentityStore(tables),
+        users=InMemoryUserStore(tables),
     )
     return await reviewing.execute(command)
 
@@ -172,3 +179,24 @@ async def test_approvers_in_a_group_that_does_not_exist_are_warned_about(unrestr
         assert await review(unrestricted_toolsets, saved, state=state) == (
             f"tool_policies.{ECHO}: approvers: no group has the name 'Finance'",
         )
+
+
+@pytest.mark.requirement("P6")
+async def test_groups_and_people_of_conditions_that_do_not_exist_are_warned_about(
+    unrestricted_toolsets: MockType,
+) -> None:
+    state = InMemoryState()
+    state.users[USER], state.keys[KEY] = a_user(), a_key(KEY)
+    when = Condition(groups=("Finance",), people=(USER, KEY, "usr_gone", "key_gone"))
+    saved = an_agent_with((ECHO, replace(ASK, when=when)))
+    assert await review(unrestricted_toolsets, saved, state=state) == (
+        f"tool_policies.{ECHO}: when: no group has the name 'Finance'",
+        f"tool_policies.{ECHO}: when: no user or API key has the id usr_gone",
+        f"tool_policies.{ECHO}: when: no user or API key has the id key_gone",
+    )
+
+
+@pytest.mark.requirement("P6")
+async def test_a_rule_with_a_condition_leaves_no_other_without_effect(unrestricted_toolsets: MockType) -> None:
+    rules = (("mcp__files__*", replace(ASK, max_calls=3)), (ECHO, replace(ASK, when=Condition(hours="08:00-18:00"))))
+    assert await review(unrestricted_toolsets, an_agent_with(*rules)) == ()

@@ -19,6 +19,7 @@ from domain.policy.allowlist import Allowlist
 from domain.tools.capabilities import ToolType
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from tests.builders import ORG, OTHER_ORG, START, a_catalog, a_definition, a_server, an_agent, an_organization
+from tests.circumstances import circumstances
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
@@ -51,6 +52,7 @@ class Harness:
             ids=SequentialIds(),
         )
         self.catalog = ToolsetBuilder(
+            circumstances=circumstances(self.state, self.clock),
             native_tools={},
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=InMemoryMcpServerStore(self.state),

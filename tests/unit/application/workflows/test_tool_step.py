@@ -34,6 +34,7 @@ from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, START, a_server, after, an_audit_event, an_organization, numbered
+from tests.circumstances import circumstances
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer, InMemoryTool, text_reply
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
@@ -94,11 +95,9 @@ class Harness:
     def __init__(self) -> None:
         self.state = InMemoryState()
         self.state.organizations = {ORG: an_organization(ORG)}
-        self.secrets = InMemorySecretStore(self.state)
-        self.servers = InMemoryMcpServerStore(self.state)
+        self.secrets, self.servers = InMemorySecretStore(self.state), InMemoryMcpServerStore(self.state)
         self.connections = InMemoryMcpConnections()
-        self.web = Answering()
-        self.stored = Stored()
+        self.web, self.stored = Answering(), Stored()
         self.box = box = SecretBox(["a key"])
         expressions, self.clock = JmesPathExpressions(), FixedClock()
         catalogs = InMemoryMcpCatalogStore(self.state)
@@ -124,6 +123,7 @@ class Harness:
             tool_ttl_s=3_600,
         )
         self.catalog = ToolsetBuilder(
+            circumstances=circumstances(self.state, self.clock),
             native_tools={ToolType.CODE_EXECUTION: InMemoryNativeTool("2")},
             displayable_tools={tool.type: tool for tool in DISPLAYABLE_TOOLS},
             servers=self.servers,

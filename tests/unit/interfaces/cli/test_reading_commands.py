@@ -193,6 +193,13 @@ def test_an_explanation_says_what_becomes_of_a_tools_calls_and_what_each_layer_s
     assert shown[3].split() == ["organization", "has", "it", "mcp__t__*", '{"decision":', '"require_approval"}']
     assert shown[4].split() == ["agent", "none", "none"]
     assert service.run("tool", "explain", "mcp__t__now", "--agent", "guide", "--json").json == explained
+    person = ("--as", "usr_ann", "--at", "2026-11-27T19:00:00+01:00")
+    service.run("tool", "explain", "mcp__t__now", "--agent", "guide", *person)
+    assert dict(service.requests[-1].url.params) == {
+        "agent": "guide",
+        "person": "usr_ann",
+        "at": "2026-11-27T19:00:00+01:00",
+    }
 
 
 @pytest.mark.requirement("C4")

@@ -72,6 +72,7 @@ async def test_the_first_prompt_has_the_instructions_and_a_line_for_each_tool(po
         run_allowlist=("echo",),
         wired=None,
         caller=None,
+        actor=None,
     )
 
 
