@@ -24,12 +24,13 @@ pytestmark = [
 BASIC = ("basic-preact", "basic-react", "basic-solid", "basic-svelte", "basic-vanillajs", "basic-vue")
 SHOWN: dict[str, tuple[str, str]] = {
     "budget-allocator": ("get-budget-data", "text=R&D"),
-    "customer-segmentation": ("get-customer-data", "text=Enterprise"),
     "scenario-modeler": ("get-scenario-data", "text=End MRR"),
     "shadertoy": ("render-shadertoy", "canvas"),
     "sheet-music": ("play-sheet-music", "svg"),
     "transcript": ("transcribe", "text=Your speech will appear here"),
 }
+"""Apps that compute, draw, play or record by themselves: nothing in their pages calls a tool or reads a resource."""
+CALLS_BACK = (".callServerTool(", ".readServerResource(")
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " media-src 'self' data:; object-src 'none'; connect-src 'none'"
@@ -121,15 +122,29 @@ def test_a_basic_app_renders_and_calls_its_server_back(
     host.page.context.close()
 
 
+def page_of(server: str) -> str:
+    return (EXAMPLES / f"server-{server}" / "dist" / "mcp-app.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("name", SHOWN)
-def test_other_apps_render_the_results_of_their_tools(
+def test_other_apps_call_nothing_back_and_render_the_results_of_their_tools(
     browser: Browser, service: Service, program: str, name: str
 ) -> None:
+    assert not any(call in page_of(name) for call in CALLS_BACK)
+    assert any(call in page_of("basic-react") for call in CALLS_BACK)
     tool, shown = SHOWN[name]
     host = Host(browser, service, program, name)
     arguments = {"abcNotation": "X:1\nK:C\nC D E F|"} if name == "sheet-music" else {}
     assert not host.open(name, tool, **arguments)[0]["isError"]
     expect(host.page.frame_locator("iframe").frame_locator("iframe").locator(shown).first).to_be_attached()
+    host.page.context.close()
+
+
+def test_an_app_reads_its_own_data_from_its_server(browser: Browser, service: Service, program: str) -> None:
+    host = Host(browser, service, program, "customer-segmentation")
+    _, view = host.open("customer-segmentation", "get-customer-data")
+    expect(view.locator("text=Enterprise").first).to_be_attached()
+    assert calls_of_apps(service, host, "mcp__customer-segmentation__get-customer-data") == 1
     host.page.context.close()
 
 
@@ -178,7 +193,7 @@ def test_apps_with_the_same_address_and_the_same_tools_do_not_meet(
         read = host.ask(
             f"host.client.readResource({{ uri: '{shown['uri']}' }}).then(({{ contents }}) => contents[0].text)"
         )
-        assert read == (EXAMPLES / f"server-{name}" / "dist" / "mcp-app.html").read_text(encoding="utf-8")
+        assert read == page_of(name)
     refused = host.ask("host.client.callTool({ name: 'get-time' }).catch(error => error.message)")
     assert "mcp__basic-react__get-time, mcp__basic-vue__get-time" in refused
     host.page.context.close()
