@@ -145,14 +145,23 @@ async def test_without_a_published_organization_a_key_is_needed_and_shows_its_ow
     assert (await read(service, token=OTHER_ADMIN)).json()["servers"] == []
 
 
-async def test_ides_read_the_published_organization_without_a_key_from_any_origin(published: Service) -> None:
+async def test_ides_read_the_published_organization_without_a_key(published: Service) -> None:
     answer = await read(published, token=None)
-    assert answer.headers["access-control-allow-origin"] == "*"
     assert len(answer.json()["servers"]) == 5
     assert (await read(published, f"{BASE}/com.example.agents/files/versions/latest", token=None)).status_code == 200
     assert (await read(published, token=OTHER_ADMIN)).json()["servers"] == []
     problem_of(await read(published, token="dgm_wrong"), 401, "token_invalid")
     problem_of(await published.client.get("/v1/mcp-servers"), 401, "token_missing")
+
+
+@pytest.mark.parametrize("path", [BASE, f"{BASE}/com.example.agents/files/versions/latest", f"{BASE}/a/b/versions/1"])
+async def test_pages_of_other_origins_ask_first_without_a_key_and_read(published: Service, path: str) -> None:
+    asked = await published.client.options(path, headers={"Origin": "https://ide.example.com"})
+    assert (asked.status_code, asked.content) == (204, b"")
+    for answer in (asked, await read(published, path, token=None)):
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert answer.headers["access-control-allow-methods"] == "GET, OPTIONS"
+        assert answer.headers["access-control-allow-headers"] == "Authorization, Content-Type"
 
 
 async def test_readers_without_a_key_cause_one_read_of_the_list_in_five_seconds(published: Service) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from litestar.enums import ScopeType
-from litestar.types import ASGIApp, Receive, Scope, Send
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -15,6 +15,13 @@ from interfaces.http.registry import routes
 from interfaces.http.registry.routes import READER_ID, RegistryServers
 from interfaces.http.routing import OwnRouter, built_by
 
+_ANY_ORIGIN = {
+    "access-control-allow-origin": "*",
+    "access-control-allow-methods": "GET, OPTIONS",
+    "access-control-allow-headers": "Authorization, Content-Type",
+}
+"""What Copilot asks of a registry. Without credentials of the browser a page reads nothing that its reader could not read."""
+
 
 def registry_router(container: Container) -> OwnRouter:
     """Below `/v0.1`: with a key, the servers of the key's organization; without one, those of the organization that the
@@ -24,7 +31,27 @@ def registry_router(container: Container) -> OwnRouter:
     if published is not None:
         middleware = [_published(middleware[0], OrganizationId(published))]
     servers = built_by(container, RegistryServers)
-    return protocol_router("/v0.1", container, {"registry_servers": servers}, routes, middleware=middleware)
+    own = {"registry_servers": servers}
+    return protocol_router("/v0.1", container, own, routes, middleware=[_from_any_origin, *middleware])
+
+
+def _from_any_origin(app: ASGIApp) -> ASGIApp:
+    """IDEs read the registry from pages of another origin, which ask first, without a key."""
+    headers = [(name.encode(), value.encode()) for name, value in _ANY_ORIGIN.items()]
+
+    async def readable(scope: Scope, receive: Receive, send: Send) -> None:
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *headers]
+            await send(message)
+
+        if scope["type"] == ScopeType.HTTP and scope["method"] == "OPTIONS":
+            await told({"type": "http.response.start", "status": 204, "headers": []})
+            await told({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await app(scope, receive, told)
+
+    return readable
 
 
 def _published(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
-from litestar import Response, get
+from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromPath, QueryParameter
 
@@ -28,9 +28,6 @@ READER_ID = ApiKeyId("registry")
 KEPT_S = 5.0
 Limit = Annotated[int, QueryParameter(ge=1, le=MAX_PAGE_SIZE)]
 Text = Annotated[str | None, QueryParameter(max_length=300)]
-_ANY_ORIGIN = {"Access-Control-Allow-Origin": "*"}
-"""IDEs read the registry from pages of another origin. Without credentials of the browser this shows nothing that the
-caller could not read itself."""
 
 
 class RegistryServers:
@@ -138,12 +135,11 @@ async def list_registry_servers(
     search: Text = None,
     version: Text = None,
     updated_since: Text = None,
-) -> Response[Mapping[str, object]]:
+) -> Mapping[str, object]:
     """The servers of the organization, by name."""
-    found = await registry_servers.page(
+    return await registry_servers.page(
         request.principal, limit=limit, after=cursor, search=search or "", version=version, since=_moment(updated_since)
     )
-    return Response(found, headers=_ANY_ORIGIN)
 
 
 @get("/servers/{namespace:str}/{slug:str}/versions")
@@ -152,10 +148,10 @@ async def list_registry_versions(
     namespace: FromPath[str],
     slug: FromPath[str],
     registry_servers: NamedDependency[RegistryServers],
-) -> Response[Mapping[str, object]]:
+) -> Mapping[str, object]:
     """The version that the organization has; no others are known."""
     entry = await registry_servers.one(request.principal, f"{namespace}/{slug}")
-    return Response({"servers": [entry], "metadata": {"count": 1}}, headers=_ANY_ORIGIN)
+    return {"servers": [entry], "metadata": {"count": 1}}
 
 
 @get("/servers/{namespace:str}/{slug:str}/versions/{version:str}")
@@ -165,10 +161,9 @@ async def get_registry_version(
     slug: FromPath[str],
     version: FromPath[str],
     registry_servers: NamedDependency[RegistryServers],
-) -> Response[Mapping[str, object]]:
+) -> Mapping[str, object]:
     """One version, or `latest`."""
-    entry = await registry_servers.one(request.principal, f"{namespace}/{slug}", version)
-    return Response(entry, headers=_ANY_ORIGIN)
+    return await registry_servers.one(request.principal, f"{namespace}/{slug}", version)
 
 
 def _moment(text: str | None) -> datetime | None:
