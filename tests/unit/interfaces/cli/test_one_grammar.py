@@ -8,7 +8,7 @@ from interfaces.http.api_keys.views import ApiKeyView, SignInLinkView
 from interfaces.http.approvals.views import ApprovalView
 from interfaces.http.mcp_servers.views import McpServerView
 from interfaces.http.organization.views import OrganizationView
-from interfaces.http.threads.views import ThreadView
+from interfaces.http.threads.views import ListedThreadView, ThreadView
 from interfaces.http.usage.views import UsageView
 from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, problem, run_document, whole
 
@@ -135,10 +135,11 @@ def test_versions_are_listed_and_agents_threads_and_servers_deleted() -> None:
 
 def test_a_thread_is_created_with_metadata_and_its_id_printed() -> None:
     thread = whole(ThreadView, {"id": "thr_1", "created_at": "t"})
-    service = FakeService().on("POST", "/v1/threads", thread).on("GET", "/v1/threads", page(thread))
+    listed = whole(ListedThreadView, {"id": "thr_1", "created_at": "t", "opening": "Hello"})
+    service = FakeService().on("POST", "/v1/threads", thread).on("GET", "/v1/threads", page(listed))
     assert service.run("thread", "create", "--metadata", "customer=acme", "--metadata", "n=1").out == "thr_1\n"
     assert service.sent("POST", "/v1/threads") == [{"metadata": {"customer": "acme", "n": 1}}]
-    assert service.run("thread", "list").out.splitlines()[1].split() == ["thr_1", "t"]
+    assert service.run("thread", "list").out.splitlines()[1].split() == ["thr_1", "Hello", "t"]
 
 
 def test_fields_of_a_server_are_changed() -> None:
