@@ -30,7 +30,6 @@ from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
-from domain.mcp.elicitation import InputRound
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputValidation
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
@@ -78,22 +77,13 @@ class Setting:
         return server
 
     async def call(
-        self,
-        tool: Tool | None = None,
-        *,
-        timeout_s: float = 30.0,
-        scope: ConnectionScope = SCOPE,
-        given: InputRound | None = None,
+        self, tool: Tool | None = None, *, timeout_s: float = 30.0, scope: ConnectionScope = SCOPE
     ) -> ToolResult:
         return await self.use_case.execute(
             tool or a_tool(),
             {"text": "hi"},
             ToolCallContext(
-                tool_call_id=ToolCallId("call_1"),
-                scope=scope,
-                timeout_s=timeout_s,
-                meta={"traceparent": "00-1"},
-                input=given,
+                tool_call_id=ToolCallId("call_1"), scope=scope, timeout_s=timeout_s, meta={"traceparent": "00-1"}
             ),
         )
 
@@ -120,21 +110,6 @@ async def test_a_database_that_is_away_is_no_outcome_of_a_call(setting: Setting)
     with pytest.raises(ServiceError, match="Away"):
         await setting.call()
     assert setting.connections.call_tool.await_count == 0
-
-
-@pytest.mark.requirement("X5")
-@pytest.mark.parametrize("kind", [McpFailureKind.NOT_CONNECTED, McpFailureKind.BUSY])
-async def test_a_call_that_a_remote_agent_works_on_never_fails_as_one_that_was_not_sent(
-    setting: Setting, kind: McpFailureKind
-) -> None:
-    agent = a_tool(mcp=McpBinding(server_id=SERVER, server_slug="helper", tool_name="send_message", continues=True))
-    setting.connections.call_tool.side_effect = McpFailure(kind, "No.")
-    begun = InputRound(number=1, questions=(), request_state='{"task":"t"}')
-
-    first, continued = await setting.call(agent), await setting.call(agent, given=begun)
-
-    assert (first.error_code, continued.error_code) == (f"mcp_{kind.value}", "mcp_connection_lost")
-    assert "do not send it again" in continued.text
 
 
 @pytest.mark.requirement("B13")
