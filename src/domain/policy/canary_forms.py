@@ -19,6 +19,8 @@ _SMALL, _LARGE = string.ascii_lowercase, string.ascii_uppercase
 _ROT13 = str.maketrans(_SMALL + _LARGE, _SMALL[13:] + _SMALL[:13] + _LARGE[13:] + _LARGE[:13])
 _FIRST_TAG, _LAST_TAG, _TAGS = 0xE0020, 0xE007E, 0xE0000
 _MOST_REMEMBERED = 4_096
+_LONGEST_ESCAPED = 64
+"""Characters of a token whose escapes are searched for inside of other encodings: each is up to twelve characters there."""
 _TO_UUENCODE = str.maketrans(_BASE64, "`" + "".join(chr(code) for code in range(33, 96)))
 
 
@@ -74,7 +76,7 @@ def forms_of_letters(token_id: str, token: str) -> Iterator[Form]:
     """Forms to search for in the letters of a text:
 
     - the token, backwards and in ROT13 too, its hexadecimal, base64 and base32 encodings, over UTF-8 and UTF-16;
-    - these encodings of such an encoding;
+    - these encodings of such an encoding, and of the token with each character written as an escape or a number;
     - lists of its bytes and characters as numbers.
     """
     for text, before, after in _written(token):
@@ -100,6 +102,8 @@ def forms_with_punctuation(token_id: str, token: str) -> Iterator[Form]:
 def _written(token: str) -> Iterator[tuple[str, bool, bool]]:
     for text in (token, token[::-1], token.translate(_ROT13)):
         yield text, False, False
+    for escaped in _escaped(token) if len(token) <= _LONGEST_ESCAPED else ():
+        yield from _parts(escaped.encode())
     for variant in _cases(token):
         for charset in _CHARSETS:
             raw = variant.encode(charset, "surrogatepass")
@@ -113,6 +117,18 @@ def _written(token: str) -> Iterator[tuple[str, bool, bool]]:
                 ("".join(format(n, spec) for n in numbers), False, False) for spec in ("d", "03d", "o", "03o", "08b")
             )
             yield "".join(f"0x{n:02x}" for n in numbers), False, False
+
+
+def _escaped(token: str) -> Iterator[str]:
+    """The token as written, in escapes and lists only: what is in them when they are encoded again."""
+    raw, units = token.encode("utf-8", "surrogatepass"), token.encode("utf-16-be", "surrogatepass").hex()
+    yield "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    for escape in ("\\x{:02x}", "%{:02x}", "%{:02X}"):
+        yield "".join(map(escape.format, raw))
+    for entity in ("&#{};", "&#x{:x};"):
+        yield "".join(map(entity.format, map(ord, token)))
+    for separator in (", ", ",", " "):
+        yield separator.join(map(str, raw))
 
 
 def _cases(token: str) -> tuple[str, ...]:

@@ -224,12 +224,42 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+INNER: dict[str, Callable[[str], str]] = {
+    "JSON": lambda text: "".join(f"\\u{ord(c):04x}" for c in text),
+    "escapes of bytes": lambda text: "".join(f"\\x{byte:02x}" for byte in text.encode()),
+    "percent": lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+    "percent in lower case": lambda text: "".join(f"%{byte:02x}" for byte in text.encode()),
+    "decimal entities": lambda text: "".join(f"&#{ord(c)};" for c in text),
+    "hexadecimal entities": lambda text: "".join(f"&#x{ord(c):x};" for c in text),
+    "numbers": lambda text: json.dumps(list(text.encode())),
+    "numbers with commas": lambda text: ",".join(map(str, text.encode())),
+    "numbers with spaces": lambda text: " ".join(map(str, text.encode())),
+}
+OUTER: dict[str, Callable[[bytes], str]] = {
+    "hex": bytes.hex,
+    "base64": lambda raw: base64.b64encode(raw).decode(),
+    "base64, shifted": lambda raw: base64.urlsafe_b64encode(b"x" + raw).decode(),
+    "base32": lambda raw: base64.b32encode(b"so " + raw).decode(),
+}
+
+
 @pytest.mark.requirement("C4", "S6")
 @pytest.mark.parametrize("written", [SPOKEN, SPOKEN.lower(), SPOKEN.upper()])
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_a_token_is_found_in_each_encoding_and_none_of_it_is_let_through(encoding: str, written: str) -> None:
+    assert_nothing_passes(f"See: {ENCODINGS[encoding](written)}")
+
+
+@pytest.mark.requirement("C4", "S6")
+@pytest.mark.parametrize("outer", OUTER)
+@pytest.mark.parametrize("inner", INNER)
+def test_a_token_in_escapes_or_numbers_is_found_inside_another_encoding(inner: str, outer: str) -> None:
+    assert_nothing_passes(f"See: {OUTER[outer](INNER[inner](SPOKEN).encode())}")
+
+
+def assert_nothing_passes(text: str) -> None:
+    """No part of the token in the text passes, at once or streamed."""
     scanner = CanaryScanner({"t": SPOKEN})
-    text = f"See: {ENCODINGS[encoding](written)}"
     clean = scanner.clean(text + " .")
     assert clean.found == "t"
     assert not scanner.found_in(clean.text)
