@@ -13,7 +13,7 @@ from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.execution.run_memory import RunMemory
 from application.runs.execution.run_session import RunSession
-from application.runs.ports import RunQueue
+from application.runs.ports import AccountConsents, RunQueue
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.memory_budget import MemoryBudget
 from application.tracing.ports import Tracer
@@ -116,6 +116,7 @@ class Lives:
             connections=mock(McpConnections, instance=True),
             tracer=mock(Tracer, instance=True),
             trace_ended=mock(TraceEndedRun, instance=True),
+            consents=mock(AccountConsents, instance=True),
             clock=self.clock,
             ids=SequentialIds(),
             log_context=lambda **_: nullcontext(),

@@ -286,6 +286,12 @@ class LeaseLost(Exception):
         self.run_id = run_id
 
 
+class AccountConsents(Protocol):
+    async def began_to_wait(self, run: Run, since: datetime) -> None:
+        """Continue the run if an account that it waits for was connected after `since`, before its wait was stored."""
+        ...
+
+
 class RunJournal(Protocol):
     """Writes of a claimed run. Every call is one transaction, checked against the lease's epoch.
     Subscribers are notified after the commit: the events topic, and the status topic when the

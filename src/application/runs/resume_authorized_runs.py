@@ -1,8 +1,11 @@
 """ResumeAuthorizedRuns: continue the runs of a person that wait for an account which is connected now."""
 
 import logging
+from datetime import datetime
 
 from application.mcp.account_server import account_topic
+from application.mcp.authorization import McpAuthorizer
+from application.mcp.ports import McpServerStore
 from application.runs.ports import RunFilter, RunQueue, RunReader, RunStore
 from application.runs.sealed_input import sealed, unsealed
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
@@ -10,6 +13,7 @@ from application.system.ports import Clock
 from application.system.wakeups import Wakeups
 from application.tools.ports import Box
 from domain.errors import ServiceError, is_storage_away
+from domain.identity.api_key import person_of
 from domain.ids import McpServerId
 from domain.mcp.elicitation import ElicitationAction, ElicitationAnswer
 from domain.mcp.server import McpServer
@@ -23,19 +27,32 @@ _ACCEPTED = ElicitationAnswer(action=ElicitationAction.ACCEPT)
 
 
 class ResumeAuthorizedRuns:
-    """The port `AccountWaiters`. Rules:
+    """The ports `AccountWaiters` and `AccountConsents`. Rules:
     - Only runs of the person that the server acts for, and only their calls of this server that ask for the account.
     - Each run continues on any worker, as if the person had answered.
     - Calls of the gateway that wait for the account are woken.
+    - A run that has just begun to wait is continued if the account was connected since it was executed; once in a call,
+      because a renewal looks the same, and the server may refuse the account all the same.
     - A run that changed meanwhile, or whose answers cannot be read, is left as it is. The others continue.
     """
 
     def __init__(
-        self, *, runs: RunStore, reader: RunReader, queue: RunQueue, box: Box, wakeups: Wakeups, clock: Clock
+        self,
+        *,
+        runs: RunStore,
+        reader: RunReader,
+        queue: RunQueue,
+        servers: McpServerStore,
+        authorizer: McpAuthorizer,
+        box: Box,
+        wakeups: Wakeups,
+        clock: Clock,
     ) -> None:
         self._runs = runs
         self._reader = reader
         self._queue = queue
+        self._servers = servers
+        self._authorizer = authorizer
         self._box = box
         self._wakeups = wakeups
         self._clock = clock
@@ -52,6 +69,20 @@ class ResumeAuthorizedRuns:
                     await self._resume(run, server.id)
             if (cursor := page.next_cursor) is None:
                 return
+
+    async def began_to_wait(self, run: Run, since: datetime) -> None:
+        person_id = person_of(run.requested_by)
+        calls = () if person_id is None else await self._reader.tool_calls(run.organization_id, run.id)
+        for server_id in {call.server_id for call in calls if call.server_id is not None and self._is_first_wait(call)}:
+            server = await self._servers.get(run.organization_id, server_id)
+            account = None if server is None else await self._authorizer.account(server.acting_for(person_id))
+            if account is not None and account.renewed_at >= since:
+                await self._resume(run, server_id)
+
+    def _is_first_wait(self, call: ToolCall) -> bool:
+        if call.server_id is None or call.input is None or not _waits(call, call.server_id):
+            return False
+        return unsealed(call.input, self._box).number == 1
 
     async def _resume(self, run: Run, server_id: McpServerId) -> None:
         try:

@@ -101,6 +101,13 @@ class Runs(containers.DeclarativeContainer):
     run_memory = providers.Singleton(
         RunMemory, providers.Singleton(MemoryBudget, Platform.settings.provided.work_bytes)
     )
+    resume_authorized_runs = singleton(
+        ResumeAuthorizedRuns,
+        reader=Storage.runs,
+        queue=Storage.run_queue,
+        authorizer=McpServers.oauth,
+        box=Platform.secret_box,
+    )
     execute_run = singleton(
         ExecuteRun,
         queue=Storage.run_queue,
@@ -109,6 +116,7 @@ class Runs(containers.DeclarativeContainer):
         memory=run_memory,
         connections=McpServers.connections,
         trace_ended=trace_ended,
+        consents=resume_authorized_runs,
     )
     recover_runs = singleton(RecoverRuns, queue=Storage.run_queue)
     retry_run = singleton(RetryRun, start_run=start_run, reader=Storage.runs)
@@ -131,12 +139,7 @@ class Runs(containers.DeclarativeContainer):
         authorizer=McpServers.oauth,
         connections=McpServers.announced_connections,
         catalog_updater=McpServers.catalog_updater,
-        waiters=singleton(
-            ResumeAuthorizedRuns,
-            reader=Storage.runs,
-            queue=Storage.run_queue,
-            box=Platform.secret_box,
-        ),
+        waiters=resume_authorized_runs,
     )
     unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
     cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import ModelError
@@ -12,7 +13,16 @@ from application.runs.execution.interruption import Interrupted, StopReason, Sto
 from application.runs.execution.isolation import Isolation
 from application.runs.execution.run_memory import RunMemory, RunRoom
 from application.runs.execution.run_session import RunSession
-from application.runs.ports import ClaimedRun, EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
+from application.runs.ports import (
+    AccountConsents,
+    ClaimedRun,
+    EndedAtClaim,
+    LeaseLost,
+    RunJournal,
+    RunLeases,
+    RunQueue,
+    control_topic,
+)
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ended import ended
 from application.system.ports import Clock, IdSource, LogContext
@@ -54,6 +64,7 @@ class ExecuteRun:
     - An internal error fails the run with a reference and never ends the worker.
     - After a lost lease nothing is written.
     - A run whose steps cannot be stored is left unchanged. It is recovered when its lease expires.
+    - A run that waits for an account continues if it was connected just before the wait was stored.
     - At the end, connections of the run are released, and the thread's next run, or this run if
       it was handed back, is submitted.
     """
@@ -71,6 +82,7 @@ class ExecuteRun:
         connections: McpConnections,
         tracer: Tracer,
         trace_ended: TraceEndedRun,
+        consents: AccountConsents,
         clock: Clock,
         ids: IdSource,
         log_context: LogContext,
@@ -85,6 +97,7 @@ class ExecuteRun:
         self._connections = connections
         self._tracer = tracer
         self._trace_ended = trace_ended
+        self._consents = consents
         self._clock = clock
         self._ids = ids
         self._log_context = log_context
@@ -92,7 +105,7 @@ class ExecuteRun:
 
     async def execute(self, command: ExecuteRunCommand) -> None:
         """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
-        run_id = command.run_id
+        run_id, since = command.run_id, self._clock.now()
         room = self._memory.room_beside_caller() if command.is_called else await self._memory.room()
         if room is None:
             await self._queue.submit(run_id)
@@ -105,7 +118,7 @@ class ExecuteRun:
                 finally:
                     self._isolation.leave(run_id)
         if isinstance(session, RunSession):
-            await self._leave(session)
+            await self._leave(session, since)
 
     async def _has_place(self, suspect: Run) -> bool:
         """Occupy the place of suspects. False if the run must wait."""
@@ -254,7 +267,7 @@ class ExecuteRun:
         except Exception:
             logger.exception("cannot store the failure of a run", extra=_log_ids(session))
 
-    async def _leave(self, session: RunSession) -> None:
+    async def _leave(self, session: RunSession, since: datetime) -> None:
         run = session.run
         # Only connections of the run: the thread's next run uses the thread's. A server that waits
         # for an answer stays connected, because many servers sign their state with a key of their
@@ -265,6 +278,11 @@ class ExecuteRun:
             self._tracer.run_finished(run, session.agent)
         if session.promoted is not None:
             await self._queue.submit(session.promoted)
+        if any(use.elicitation is not None and use.elicitation.is_for_account for use in run.pending):
+            try:
+                await self._consents.began_to_wait(run, since)
+            except Exception:
+                logger.exception("cannot read whether an account is connected", extra=_log_ids(session))
 
     async def _watch_control(self, lease: Lease, control: Subscription, stop: StopSignal) -> None:
         """Stop the run when a cancellation is requested. A failed read is repeated at the next wake-up."""

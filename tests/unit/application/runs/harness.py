@@ -85,6 +85,7 @@ from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.usage import InMemoryUsageStore
 from tests.mcp_builders import ACCOUNTS
 from tests.metering import a_meter
+from tests.unit.application.runs.accounts import AccountsOfRuns
 from tests.unit.application.runs.doubles import (
     AllModels,
     FlatPrices,
@@ -143,6 +144,7 @@ class Worker:
             connections=harness.connections,
             tracer=harness.tracer,
             trace_ended=harness.trace_ended,
+            consents=harness.accounts.resuming,
             clock=harness.clock,
             ids=harness.ids,
             log_context=log_context,
@@ -251,6 +253,7 @@ class RunHarness(RunRecords):
             box=self.box,
             clock=self.clock,
         )
+        self.accounts = AccountsOfRuns(self.state, self.queue, self.box, self.wakeups, self.clock)
         self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
         self.state.keys[KEY] = a_key()
         self.standing = KeyValidity(

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 import pytest
+from pytest_mock import MockerFixture
 
+from application.mcp.authorization import Account
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
-from application.runs.resume_authorized_runs import ResumeAuthorizedRuns
 from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
@@ -36,6 +37,7 @@ class Tickets:
     def __init__(self, answer: Callable[[Invocation], McpReply] = lambda _: text_reply("3 tickets")) -> None:
         self.connected: set[UserId] = set()
         self.answer = answer
+        self.on_refusal: Callable[[UserId], None] = lambda person: None
         turns = (asks("mcp__s__list"), says("Done."), asks("mcp__s__list"), says("Done."))
         self.harness = RunHarness(
             turns, servers={"s": InMemoryMcpServer(tools={"list": InMemoryTool(answer=self._list)})}
@@ -54,6 +56,8 @@ class Tickets:
     async def _list(self, invocation: Invocation) -> McpReply:
         person = self.harness.connections.calls[-1].scope.person_id
         if person not in self.connected:
+            if person is not None:
+                self.on_refusal(person)
             raise MISSING
         return self.answer(invocation)
 
@@ -67,16 +71,7 @@ class Tickets:
 
     async def connect(self, person: UserId, slug: str = "s") -> None:
         self.connected.add(person)
-        harness = self.harness
-        resuming = ResumeAuthorizedRuns(
-            runs=harness.runs,
-            reader=harness.runs,
-            queue=harness.queue,
-            box=harness.box,
-            wakeups=harness.wakeups,
-            clock=harness.clock,
-        )
-        await resuming.connected(harness.server(slug).acting_for(person))
+        await self.harness.accounts.resuming.connected(self.harness.server(slug).acting_for(person))
 
     async def answer_as(self, actor: str, run_id: RunId, answer: JsonValue) -> None:
         [entry] = self.harness.ledger(run_id)
@@ -171,6 +166,53 @@ async def test_others_decline_a_form_of_the_persons_account_but_do_not_fill_it_i
     assert tickets.harness.run(run_id).status is RunStatus.REQUIRES_ACTION
     await tickets.answer_as(BEN, run_id, {"action": "decline"})
     assert tickets.harness.run(run_id).status is RunStatus.QUEUED
+
+
+def account_of(tickets: Tickets, person: UserId) -> None:
+    """The account is stored, and nobody is told."""
+    harness = tickets.harness
+    account = Account(issuer="https://auth.example.org", scope=None, renewed_at=harness.clock.now())
+    harness.accounts.authorizer.accounts[harness.server("s").id, person] = account
+
+
+async def test_a_consent_between_the_refusal_and_the_wait_is_noticed() -> None:
+    tickets = Tickets()
+    harness = tickets.harness
+
+    def consent(person: UserId) -> None:
+        tickets.connected.add(person)
+        account_of(tickets, person)
+
+    tickets.on_refusal = consent
+    run_id = await tickets.run_of(ANN)
+    assert (harness.run(run_id).status, harness.queue.run_ids[-1]) == (RunStatus.QUEUED, run_id)
+    await harness.new_worker().execute(run_id)
+    assert (harness.run(run_id).status, harness.results()) == (RunStatus.COMPLETED, ["3 tickets"])
+
+
+async def test_an_account_that_its_server_refuses_is_tried_once_more_and_then_waited_for() -> None:
+    tickets = Tickets()
+    tickets.on_refusal = lambda person: account_of(tickets, person)
+    run_id = await tickets.run_of(ANN)
+    assert tickets.harness.run(run_id).status is RunStatus.QUEUED
+    await tickets.harness.worker.execute(run_id)
+    assert tickets.harness.run(run_id).status is RunStatus.REQUIRES_ACTION
+
+
+async def test_an_account_from_before_the_run_does_not_continue_it() -> None:
+    tickets = Tickets()
+    account_of(tickets, ANN)
+    tickets.harness.clock.advance(1)
+    run_id = await tickets.run_of(ANN)
+    assert tickets.harness.run(run_id).status is RunStatus.REQUIRES_ACTION
+
+
+async def test_a_run_waits_though_its_account_cannot_be_read(mocker: MockerFixture) -> None:
+    tickets = Tickets()
+    read = mocker.patch.object(tickets.harness.accounts.authorizer, "account", side_effect=RuntimeError("a defect"))
+    run_id = await tickets.run_of(ANN)
+    read.assert_awaited_once()
+    assert tickets.harness.run(run_id).status is RunStatus.REQUIRES_ACTION
 
 
 async def test_a_run_that_ended_meanwhile_stays_ended() -> None:

@@ -16,7 +16,15 @@ from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
 from application.runs.execution.interruption import Interrupted, StopReason
 from application.runs.execution.run_memory import RunMemory
 from application.runs.execution.run_session import RunSession
-from application.runs.ports import EndedAtClaim, LeaseLost, RunJournal, RunLeases, RunQueue, control_topic
+from application.runs.ports import (
+    AccountConsents,
+    EndedAtClaim,
+    LeaseLost,
+    RunJournal,
+    RunLeases,
+    RunQueue,
+    control_topic,
+)
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.memory_budget import MemoryBudget
 from application.tracing.ports import Tracer
@@ -54,6 +62,7 @@ class Ports:
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
         self.tracer: MockType = mocker.create_autospec(Tracer, instance=True)
         self.trace_ended: MockType = mocker.create_autospec(TraceEndedRun, instance=True)
+        self.consents: MockType = mocker.create_autospec(AccountConsents, instance=True)
         self.clock = FixedClock()
         self.memory = RunMemory(MemoryBudget(2**30))
         self.active_runs = ActiveRuns(leases=self.leases, clock=self.clock, worker_id=WORKER, settings=LeaseSettings())
@@ -70,6 +79,7 @@ class Ports:
             connections=self.connections,
             tracer=self.tracer,
             trace_ended=self.trace_ended,
+            consents=self.consents,
             clock=self.clock,
             ids=SequentialIds(),
             log_context=lambda **_: nullcontext(),
