@@ -1,8 +1,8 @@
 """ArchiveThread: write the runs of a thread to the archive before retention removes them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
-from application.retention.ports import ArchivedRun, RunArchive
+from application.retention.ports import ArchivedEntry, RunArchive
 from application.runs.ports import RunFilter, RunReader
 from application.system.pages import PageRequest
 from domain.ids import OrganizationId, ThreadId
@@ -15,7 +15,7 @@ EVENTS = 500
 
 class ArchiveThread:
     """Rules:
-    - All runs of the thread are written, with their events and tool calls.
+    - All runs of the thread are written, with their events and tool calls, page by page.
     - A thread that is archived again, as after a removal that was broken off, is written again with what is left of it.
 
     Raises: ServiceError archive_failed; then the thread must not be removed.
@@ -28,29 +28,28 @@ class ArchiveThread:
         self._events = events
 
     async def execute(self, organization_id: OrganizationId, thread_id: ThreadId) -> None:
-        await self._archive.store(organization_id, thread_id, self._all_runs(organization_id, thread_id))
+        await self._archive.store(organization_id, thread_id, self._parts(organization_id, thread_id))
 
-    async def _all_runs(self, organization_id: OrganizationId, thread_id: ThreadId) -> AsyncIterator[ArchivedRun]:
+    async def _parts(
+        self, organization_id: OrganizationId, thread_id: ThreadId
+    ) -> AsyncIterator[Sequence[ArchivedEntry]]:
         cursor: str | None = None
         while True:
             request = PageRequest(limit=self._runs, cursor=cursor)
             page = await self._reader.page(organization_id, RunFilter(thread_id=thread_id), request)
             for run in page.items:
-                yield ArchivedRun(
-                    run=run,
-                    events=await self._all_events(run),
-                    calls=await self._reader.tool_calls(organization_id, run.id),
-                )
+                yield (run,)
+                async for events in self._events_of(run):
+                    yield events
+                yield await self._reader.tool_calls(organization_id, run.id)
             cursor = page.next_cursor
             if cursor is None:
                 return
 
-    async def _all_events(self, run: Run) -> tuple[RunEvent, ...]:
-        found: list[RunEvent] = []
-        while not found or found[-1].seq < run.last_seq:
-            after_seq = found[-1].seq if found else 0
-            events = await self._reader.events(run.organization_id, run.id, after_seq=after_seq, limit=self._events)
-            if not events:
-                break
-            found += events
-        return tuple(found)
+    async def _events_of(self, run: Run) -> AsyncIterator[Sequence[RunEvent]]:
+        after_seq = 0
+        while events := await self._reader.events(run.organization_id, run.id, after_seq=after_seq, limit=self._events):
+            yield events
+            after_seq = events[-1].seq
+            if after_seq >= run.last_seq:
+                return

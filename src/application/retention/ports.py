@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from application.audit.ports import Month
 from domain.ids import OrganizationId, ThreadId
@@ -81,22 +81,17 @@ class RetentionStore(Protocol):
         many."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArchivedRun:
-    """A run with all its events and tool calls that are stored, in order."""
-
-    run: Run
-    events: tuple[RunEvent, ...]
-    calls: tuple[ToolCall, ...]
+ArchivedEntry: TypeAlias = Run | RunEvent | ToolCall
 
 
 class RunArchive(Protocol):
     """Where runs are written before retention removes them."""
 
     async def store(
-        self, organization_id: OrganizationId, thread_id: ThreadId, runs: AsyncIterator[ArchivedRun]
+        self, organization_id: OrganizationId, thread_id: ThreadId, parts: AsyncIterator[Sequence[ArchivedEntry]]
     ) -> None:
-        """Write the runs of a thread durably, and nothing if there are none. Raises INTERNAL `archive_failed`."""
+        """Write the runs of a thread durably, each before its events and these before its calls, and nothing if there are
+        none. No more than a part is held in memory. Raises INTERNAL `archive_failed`."""
 
 
 class SweepLock(Protocol):

@@ -2,21 +2,36 @@
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedRandom
 from pathlib import Path
 
 
-def put_file(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all. Others may write the same one."""
-    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+@contextmanager
+def draft_in(folder: Path) -> Iterator[BufferedRandom]:
+    """A new file, for `become`; else it is removed in the end."""
+    path = folder / f"{secrets.token_hex(12)}.part"
     try:
-        with open(draft, "xb", opener=_private) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        with open(path, "x+b", opener=_private) as file:
+            yield file
     finally:
-        draft.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+
+def become(file: BufferedRandom, path: Path) -> None:
+    """The draft is whole: name it. Others may write the same file."""
+    file.flush()
+    os.fsync(file.fileno())
+    Path(file.name).replace(path)
     keep_names(path.parent)
+
+
+def put_file(path: Path, content: bytes) -> None:
+    """Write a file whole, or not at all."""
+    with draft_in(path.parent) as file:
+        file.write(content)
+        become(file, path)
 
 
 def keep_names(folder: Path) -> None:

@@ -1,13 +1,13 @@
 """ArchiveThread: what is written of a thread before it is removed."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.retention.archive_thread import ArchiveThread
-from application.retention.ports import ArchivedRun
+from application.retention.ports import ArchivedEntry
 from application.runs.ports import RunFilter, RunReader
 from application.system.pages import Page, PageRequest
 from domain.ids import OrganizationId, ThreadId
@@ -27,14 +27,14 @@ class KeptRuns:
     """An archive that remembers."""
 
     def __init__(self) -> None:
-        self.stored: list[ArchivedRun] = []
+        self.parts: list[Sequence[ArchivedEntry]] = []
 
     async def store(
-        self, organization_id: OrganizationId, thread_id: ThreadId, runs: AsyncIterator[ArchivedRun]
+        self, organization_id: OrganizationId, thread_id: ThreadId, parts: AsyncIterator[Sequence[ArchivedEntry]]
     ) -> None:
         """Keep them."""
         assert (organization_id, thread_id) == (ORG, THREAD)
-        self.stored += [one async for one in runs]
+        self.parts += [part async for part in parts if part]
 
 
 @pytest.fixture
@@ -54,10 +54,7 @@ async def test_all_runs_of_the_thread_are_written_with_all_their_events_and_call
 
     await ArchiveThread(archive=archive, reader=reader, runs=2, events=1).execute(ORG, THREAD)
 
-    assert archive.stored == [
-        *(ArchivedRun(run=run, events=(), calls=()) for run in RUNS[:2]),
-        ArchivedRun(run=RUNS[2], events=tuple(EVENTS), calls=(CALL,)),
-    ]
+    assert archive.parts == [(entry,) for entry in (*RUNS, *EVENTS, CALL)]
     asked = [call.args for call in reader.page.await_args_list]
     wanted = RunFilter(thread_id=THREAD)
     assert asked == [(ORG, wanted, PageRequest(limit=2, cursor=cursor)) for cursor in (None, "more")]
@@ -69,4 +66,4 @@ async def test_a_run_whose_events_were_removed_in_part_is_written_with_the_rest(
 
     await ArchiveThread(archive=archive, reader=reader).execute(ORG, THREAD)
 
-    assert [one.events for one in archive.stored] == [tuple(EVENTS)]
+    assert archive.parts[1:] == [tuple(EVENTS), (CALL,)]

@@ -3,30 +3,33 @@
 import gzip
 import hashlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
-from application.retention.ports import ArchivedRun
+from application.retention.ports import ArchivedEntry
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.events import RunEvent, RunEventType
 from domain.tools.result import ToolResult
 from infrastructure.archive.run_files import RunFiles
 from tests.builders import ORG, RUN, START, THREAD, a_run, a_run_id, a_tool_call
+from tests.refusals import refused, storage_away
 
 pytestmark = pytest.mark.requirement("K5")
 
+Part: TypeAlias = Sequence[ArchivedEntry]
 EVENT = RunEvent(run_id=RUN, seq=1, type=RunEventType.RUN_QUEUED, at=START, data={"said": "Grüße"})
 CALL = replace(a_tool_call(result=ToolResult.succeeded("noon")), input=b"sealed")
-ONE = ArchivedRun(run=a_run(), events=(EVENT,), calls=(CALL,))
-OTHER = ArchivedRun(run=a_run(a_run_id(2)), events=(), calls=())
+ONE: Part = (a_run(), EVENT, CALL)
+OTHER: Part = (a_run(a_run_id(2)),)
 
 
-async def these(*runs: ArchivedRun) -> AsyncIterator[ArchivedRun]:
-    for one in runs:
-        yield one
+async def these(*parts: Part) -> AsyncIterator[Part]:
+    for part in parts:
+        yield part
 
 
 def files(directory: Path, suffix: str) -> list[Path]:
@@ -48,8 +51,8 @@ async def test_a_run_is_a_line_followed_by_lines_of_its_events_and_calls(tmp_pat
 
 async def test_half_an_emoji_of_a_model_does_not_stop_the_archive(tmp_path: Path) -> None:
     half = "\ud83d"
-    odd = replace(ONE, events=(replace(EVENT, data={"said": half}),), calls=(replace(CALL, params={"text": half}),))
-    await RunFiles(tmp_path).store(ORG, THREAD, these(odd))
+    odd = (replace(EVENT, data={"said": half}), replace(CALL, params={"text": half}))
+    await RunFiles(tmp_path).store(ORG, THREAD, these(OTHER, odd))
 
     [path] = files(tmp_path, ".ndjson.gz")
     _, event, call = (json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines())
@@ -73,7 +76,7 @@ async def test_the_same_runs_are_written_once_and_what_is_left_of_them_does_not_
         await archive.store(ORG, THREAD, these(ONE))
     assert len(files(tmp_path, "")) == 2
 
-    await archive.store(ORG, THREAD, these(replace(ONE, events=())))
+    await archive.store(ORG, THREAD, these((a_run(), CALL)))
     assert len(files(tmp_path, ".ndjson.gz")) == len(files(tmp_path, ".json")) == 2
 
 
@@ -87,3 +90,14 @@ async def test_a_directory_that_is_not_there_is_an_error_and_not_made(tmp_path: 
         await RunFiles(tmp_path / "not_mounted").store(ORG, THREAD, these(ONE))
     assert (refused.value.code, refused.value.kind) == ("archive_failed", ErrorKind.INTERNAL)
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_runs_that_cannot_be_read_to_their_end_leave_no_file(tmp_path: Path) -> None:
+    async def broken() -> AsyncIterator[Part]:
+        yield ONE
+        assert [path.suffix for path in (tmp_path / "runs" / ORG).iterdir()] == [".part"]
+        raise storage_away()
+
+    with refused("storage_unavailable"):
+        await RunFiles(tmp_path).store(ORG, THREAD, broken())
+    assert list((tmp_path / "runs" / ORG).iterdir()) == []
