@@ -42,8 +42,8 @@ class ReviewToolPolicies:
       may be added later; it is warned about unless it may match tools of an unlisted server.
     - A rule that other rules of its layer leave without effect, entirely or partly, is warned
       about.
-    - Groups that do not exist, and people of conditions that do not, are warned about: approvers of such a group decide
-      nothing, and no condition holds for its members.
+    - Groups and people that do not exist are warned about: such approvers decide nothing, and no condition holds for
+      them.
     - Only rules without conditions are compared with each other.
     - No server is contacted.
     """
@@ -101,10 +101,10 @@ class ReviewToolPolicies:
             for group in each.groups
             if group not in known
         ]
-        people = [(pattern, person) for pattern, field, each in named if field == "when" for person in each.people]
-        for pattern, person in people[: MAX_WARNINGS - len(said)]:
+        people = [(pattern, field, person) for pattern, field, each in named for person in each.people]
+        for pattern, field, person in people[: MAX_WARNINGS - len(said)]:
             if not await self._exists(organization_id, person):
-                said.append(f"tool_policies.{pattern}: when: no user or API key has the id {person}")
+                said.append(f"tool_policies.{pattern}: {field}: no user or API key has the id {person}")
         return said
 
     async def _exists(self, organization_id: OrganizationId, person: str) -> bool:

@@ -168,16 +168,19 @@ async def test_tools_that_cannot_be_read_give_no_warnings(
 
 
 @pytest.mark.requirement("P2")
-async def test_approvers_in_a_group_that_does_not_exist_are_warned_about(unrestricted_toolsets: MockType) -> None:
+async def test_approvers_that_do_not_exist_are_warned_about(unrestricted_toolsets: MockType) -> None:
     state = InMemoryState()
     group = OrganizationGroup(
         id=GroupId("grp_1"), organization_id=ORG, name="Leads", created_at=START, changed_at=START
     )
     state.organization_groups[group.id] = group
-    rule = replace(ASK, approvers=Approvers(people=("usr_ann",), groups=("Leads", "Finance")))
+    state.users[USER], state.keys[KEY] = a_user(), a_key(KEY)
+    rule = replace(ASK, approvers=Approvers(people=(USER, KEY, "usr_gone", "key_gone"), groups=("Leads", "Finance")))
     for saved in (an_agent_with((ECHO, rule)), an_organization_with((ECHO, rule))):
         assert await review(unrestricted_toolsets, saved, state=state) == (
             f"tool_policies.{ECHO}: approvers: no group has the name 'Finance'",
+            f"tool_policies.{ECHO}: approvers: no user or API key has the id usr_gone",
+            f"tool_policies.{ECHO}: approvers: no user or API key has the id key_gone",
         )
 
 
