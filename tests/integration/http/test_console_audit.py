@@ -38,3 +38,17 @@ async def test_the_audit_trail_is_searched_and_verified(service: Service) -> Non
     assert {line["action"] for line in lines} == {"agent.created"}
     assert "attachment" in exported.headers["content-disposition"]
     assert f'"{exported.request.url.path}?action=agent.%2A"' in page.text
+
+
+@pytest.mark.requirement("C5", "U6")
+async def test_older_entries_keep_the_filter_without_reading_all_servers(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    new = {"slug": "files", "kind": "custom", "command": "x"}
+    server = (await service.call("POST", "/v1/mcp-servers", json=new)).json()["id"]
+    browser = await signed_in(service, token_of(Role.VIEWER))
+    first = await browse(service, "GET", f"/console/audit?server_id={server}", headers=browser)
+    assert f'<option value="{server}" selected>files</option>' in first.text
+    cursor = (await service.call("GET", "/v1/audit-events?limit=1")).json()["next_cursor"]
+    older = await browse(service, "GET", f"/console/audit?server_id={server}&cursor={cursor}", headers=browser)
+    assert f'name="server_id" value="{server}"' in older.text
+    assert ">files</option>" not in older.text

@@ -95,17 +95,18 @@ async def show_audit(
     asked: NamedDependency[Asked],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Matching entries, newest first."""
+    """Matching entries, newest first. Servers are chosen by name on the first page only: reading all is left out of others."""
     page = await list_audit_events.execute(
         principal=request.principal, wanted=asked.wanted, page=PageRequest(limit=PAGE, cursor=cursor)
     )
     principal = request.principal
-    servers = await all_of(lambda wanted: list_mcp_servers.execute(principal=principal, page=wanted))
+    servers = () if cursor else await all_of(lambda wanted: list_mcp_servers.execute(principal=principal, page=wanted))
     context = {
         "events": page.items,
         "next_cursor": page.next_cursor,
         "asked": asked,
         "actions": list(AuditAction),
+        "is_first": not cursor,
         "servers": sorted(((server.id, server.config.slug) for server in servers), key=lambda each: each[1]),
         "names": await run_starters.names(principal, (event.actor for event in page.items)),
     }
