@@ -1,6 +1,6 @@
 """Asks an agent with A2A's own client, answers what it asks, and follows it again when the connection is lost.
 
-It needs `a2a-sdk`: python a2a_client.py "What can you do?" [JSONRPC | HTTP+JSON]"""
+It needs `a2a-sdk`: python a2a_client.py AGENT "What can you do?" [JSONRPC | HTTP+JSON]"""
 
 import asyncio
 import json
@@ -62,11 +62,11 @@ async def followed(client: Any, parts: list[Part], task_id: str = "") -> Task:
     return task
 
 
-async def main(question: str, binding: str = "JSONRPC") -> None:
+async def main(agent: str, question: str, binding: str = "JSONRPC") -> None:
     headers = {"Authorization": f"Bearer {os.environ['DRAGOMAN_API_KEY']}"}
     async with httpx.AsyncClient(headers=headers, timeout=60) as http:
         config = ClientConfig(httpx_client=http, supported_protocol_bindings=[binding])
-        client = await create_client(f"{os.environ['DRAGOMAN_URL']}/a2a/v1/guide", config)
+        client = await create_client(f"{os.environ['DRAGOMAN_URL']}/a2a/v1/{agent}", config)
         task = await followed(client, [Part(text=question)])
         while task.status.state in WAITS:
             text, data = task.status.message.parts

@@ -148,7 +148,7 @@ def test_the_example_lets_its_user_decide(service: Service) -> None:
 
 def example(service: Service, question: str, binding: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [PYTHON, ROOT / "examples" / "a2a_client.py", question, binding],
+        [PYTHON, ROOT / "examples" / "a2a_client.py", "guide", question, binding],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
