@@ -103,6 +103,20 @@ async def test_messages_that_make_no_input_are_refused_with_their_place(
     assert service.worker.submitted == []
 
 
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("file:///etc/passwd", "must have an http, https or data URL"),
+        ("data:text/html;base64,AAAA", "media_type must match ^image/"),
+    ],
+)
+async def test_an_image_that_is_none_is_refused_with_the_reason(service: Service, url: str, why: str) -> None:
+    part = {"type": "image_url", "image_url": {"url": url}}
+    refused = await service.call("POST", CHAT, json={**BODY, "messages": [{"role": "user", "content": [part]}]})
+    assert refused.status_code == 400
+    assert f"messages.0.content.0: {why}" in refused.json()["error"]["message"]
+
+
 async def test_calls_in_a_history_need_their_results(service: Service) -> None:
     call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
     asked = {"role": "assistant", "content": None, "tool_calls": [call]}

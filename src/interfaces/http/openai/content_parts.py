@@ -58,6 +58,8 @@ def _part(part: Mapping[str, object], path: str) -> TextPart | ImagePart | FileP
 
 
 def _image(url: str, path: str) -> ImagePart:
+    if not url.startswith(("data:", "http:", "https:")):
+        raise _wrong(path, "must have an http, https or data URL")
     media_type, data = _data_url(url)
     if data is None:
         guessed = mimetypes.guess_type(urlsplit(url).path)[0] or ""
@@ -91,7 +93,8 @@ def _checked(model: type[PartT], value: dict[str, object], path: str) -> PartT:
     try:
         return decoded_body(model, value)
     except ServiceError as exc:
-        raise _wrong(path, "is not a part that Dragoman takes") from exc
+        faults = "; ".join(f"{fault.path} {fault.message}" for fault in exc.violations)
+        raise _wrong(path, faults or exc.detail) from exc
 
 
 def _data_url(text: str) -> tuple[str, str | None]:
