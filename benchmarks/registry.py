@@ -19,6 +19,7 @@ from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpToolDefinition
 from tests.builders import ORG, a_catalog, a_server, an_agent, an_organization
+from tests.circumstances import circumstances
 from tests.doubles.mcp_connections import InMemoryMcpConnections
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
@@ -62,6 +63,7 @@ class Registry:
             connections=connections,
             switch=McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state)),
             organizations=InMemoryOrganizationStore(state),
+            circumstances=circumstances(state, clock),
         )
 
     async def toolset(self, config: AgentConfig | None = None) -> Toolset:

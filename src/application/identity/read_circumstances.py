@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 
 from application.identity.acting_people import ActingPeople
 from application.system.ports import Clock
-from domain.errors import ServiceError
+from domain.errors import ServiceError, Violation, invalid
 from domain.ids import ApiKeyId, OrganizationId
 from domain.policy.condition import Circumstances
 
 logger = logging.getLogger(__name__)
 
 _PEOPLE = ("usr_", "key_")
+_FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,11 @@ class ReadCircumstances:
         self._clock = clock
 
     async def of(self, organization_id: OrganizationId, acting: Acting) -> Circumstances:
+        """Raises INVALID `time_invalid` for a year that not every time zone can show."""
         at = acting.at or self._clock.now()
+        if not _FIRST_YEAR <= at.year <= _LAST_YEAR:
+            wrong = Violation(path="at", message=f"must be in the years {_FIRST_YEAR} to {_LAST_YEAR}")
+            raise invalid("time_invalid", "The time cannot be used.", wrong)
         if at.tzinfo is None:
             at = at.replace(tzinfo=UTC)
         if acting.actor is None or not acting.actor.startswith(_PEOPLE):

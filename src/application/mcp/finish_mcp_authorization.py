@@ -61,12 +61,13 @@ class FinishMcpAuthorization:
         `McpAuthorizer.complete`."""
         authorized = await self._authorizer.complete(answer)
         server = authorized.server
-        if server.person_id is None or authorized.had_grant:
-            await self._connections.forget(server.organization_id, server.id)
         if server.person_id is None:
+            await self._connections.forget(server.organization_id, server.id)
             await self._audit(authorized, AuditAction.MCP_SERVER_AUTHORIZED)
             return server
         try:
+            if authorized.had_grant:
+                await self._connections.forget(server.organization_id, server.id)
             await self._waiters.connected(server)
         finally:
             await self._audit(authorized, AuditAction.ACCOUNT_CONNECTED)

@@ -16,7 +16,7 @@ from domain.policy.approvers import MAX_APPROVERS, people_violations
 DEFAULT_TIME_ZONE = "UTC"
 MAX_HOURS = len("00:00-00:00")
 MAX_TIME_ZONE = 64
-_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
+_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)", re.ASCII)
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*")
 
 

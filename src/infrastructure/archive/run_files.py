@@ -69,7 +69,7 @@ class RunFiles:
             raise ServiceError(
                 "archive_failed",
                 ErrorKind.INTERNAL,
-                f"Runs cannot be written to {self._folder}, and stay in the database: {error.strerror}.",
+                f"Runs cannot be written to {self._folder}, and stay in the database: {error.strerror or error}.",
             ) from error
 
     def _folder_of(self, organization_id: OrganizationId) -> Path:

@@ -96,6 +96,7 @@ def test_people_and_times_must_both_hold() -> None:
         ({"hours": "08:00-24:00"}, "when.hours"),
         ({"hours": "08:00-08:00"}, "when.hours"),
         ({"hours": ""}, "when.hours"),
+        ({"hours": "0\u0663:00-18:00"}, "when.hours"),
         ({"hours": "08:00-18:00", "time_zone": "Mars/Olympus"}, "when.time_zone"),
         ({"hours": "08:00-18:00", "time_zone": "../etc/passwd"}, "when.time_zone"),
         ({"hours": "08:00-18:00", "time_zone": "Europe"}, "when.time_zone"),

@@ -102,7 +102,7 @@ class AgentLoop:
         except TimeUp:
             return IncompleteReason.TIMEOUT
         limit = self._limit(session, prompt, spent=answer.reply.usage)
-        toolset = await self._prepare_prompt.toolset_of_reply(session, prompt)
+        toolset = await self._prepare_prompt.toolset_of_reply(session, prompt) if answer.reply.calls else prompt.toolset
         limit = await self._record_reply.execute(session, toolset, answer, limit=limit)
         if session.open_calls and session.run.status is RunStatus.IN_PROGRESS:
             await self._call_tools.execute(session, toolset)

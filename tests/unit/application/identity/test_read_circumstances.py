@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture
 
 from application.identity.acting_people import ActingPeople
 from application.identity.read_circumstances import UNKNOWN, Acting, ReadCircumstances
+from domain.errors import ServiceError
 from domain.identity.organization_group import OrganizationGroup
 from domain.ids import ApiKeyId, GroupId
 from domain.policy.acting_person import ActingPerson
@@ -51,6 +52,13 @@ async def test_memberships_and_the_time_are_those_of_each_question() -> None:
 
     now = await reading.of(ORG, Acting(actor=ApiKeyId(USER)))
     assert now == Circumstances(person=replace(ANN, groups=frozenset()), at=after(60))
+
+
+@pytest.mark.parametrize("at", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+async def test_a_time_that_not_every_zone_can_show_is_refused(at: datetime) -> None:
+    with pytest.raises(ServiceError) as refused:
+        await circumstances(a_state()).of(ORG, Acting(at=at))
+    assert refused.value.code == "time_invalid"
 
 
 @pytest.mark.parametrize("actor", [None, ApiKeyId("schedule:sch_1"), ApiKeyId("system")])
