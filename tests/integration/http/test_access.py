@@ -370,14 +370,6 @@ async def test_a_revoked_key_is_refused_at_its_next_request_on_every_route(servi
         problem_of(response, 401, "token_invalid")
 
 
-async def test_a_runner_resumes_and_cancels_the_runs_it_made(service: Service, names: dict[str, str]) -> None:
-    runner = token_of(Role.RUNNER)
-    service.worker.act = Act.ASK
-    run = (await service.call("POST", "/v1/runs", json=RUN_BODY, token=runner)).json()
-    response = await service.call("POST", f"/v1/runs/{run['id']}/cancel", token=runner)
-    assert (response.status_code, response.json()["status"]) == (200, "cancelled")
-
-
 @pytest.mark.parametrize("header", ["Bearer", "Bearer  ", "Basic ZGdtX2FkbWluOg==", "dgm_admin"])
 async def test_other_ways_to_authorize_are_refused(service: Service, header: str) -> None:
     response = await service.call("GET", "/v1/agents", token=None, headers={"Authorization": header})

@@ -22,6 +22,7 @@ async def agent(service: Service) -> None:
     await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
 
 
+@pytest.mark.requirement("A1")
 async def test_a_file_is_stored_with_its_message_and_shown_with_its_bytes_there_alone(service: Service) -> None:
     body = {"agent": "guide", "input": [QUESTION, REPORT]}
     run = (await service.call("POST", "/v1/runs/wait", json=body)).json()["run"]
@@ -37,6 +38,7 @@ async def test_a_file_is_stored_with_its_message_and_shown_with_its_bytes_there_
     assert PDF not in events.text + stream.text
 
 
+@pytest.mark.requirement("A1")
 async def test_lists_of_runs_have_the_sizes_of_images(service: Service) -> None:
     picture = {"type": "image", "media_type": "image/png", "data": "aGk="}
     linked = {"type": "image", "media_type": "image/png", "url": "https://example.org/a.png"}

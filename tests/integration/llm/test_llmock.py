@@ -75,6 +75,7 @@ def wire(request: pytest.FixtureRequest, llmock: LLMock, http: AiohttpProviders)
     return Wire(request.param, llmock, http)
 
 
+@pytest.mark.requirement("A2")
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_text_and_usage_arrive(wire: Wire, streaming: bool) -> None:
     wire.llmock.reply(LONG)

@@ -7,7 +7,7 @@ import pytest
 
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import McpServerId
-from domain.mcp.server import Isolation, McpServer
+from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.builders import OTHER_ORG, a_run_id, numbered
 from tests.integration.mcp.parts import IN_RUN, a_call, remote, scope, sdk_connections, text_of
@@ -75,6 +75,22 @@ async def test_cancelling_a_call_cancels_the_handler_at_the_server(
         async with asyncio.timeout(60):
             await watched.cancelled.wait()
         assert text_of(await connections.call_tool(server, IN_RUN, a_call("echo", text="on"))) == "{'text': 'on'}"
+
+
+@pytest.mark.requirement("A12", "B4")
+async def test_cancelling_a_call_cancels_the_handler_of_a_legacy_server() -> None:
+    watched = WatchedServer()
+    async with watched.serve_sse() as url, sdk_connections() as connections:
+        server = remote(url, McpServerKind.SSE)
+        waiting = asyncio.create_task(connections.call_tool(server, IN_RUN, a_call("hang")))
+        await watched.hanging.wait()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        async with asyncio.timeout(60):
+            await watched.cancelled.wait()
+        assert text_of(await connections.call_tool(server, IN_RUN, a_call("echo", text="on"))) == "{'text': 'on'}"
+    assert watched.requests == ["GET /sse", "tools/call", "tools/call"], "the connection stays"
 
 
 @pytest.mark.requirement("A12", "B4")

@@ -9,6 +9,7 @@ import anyio
 from mcp import types
 from mcp.server import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
@@ -47,6 +48,23 @@ class WatchedServer:
         """Its address, at any port or the one given."""
         async with serving(self.server.streamable_http_app(json_response=json_response), port) as address:
             yield f"{address}/mcp"
+
+    @asynccontextmanager
+    async def serve_sse(self) -> AsyncIterator[str]:
+        """Its address in the transport before streamable HTTP."""
+        transport = SseServerTransport("/messages/")
+
+        async def app(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http":
+                return
+            if scope["path"] != "/sse":
+                return await transport.handle_post_message(scope, receive, send)
+            self.requests.append("GET /sse")
+            async with transport.connect_sse(scope, receive, send) as (incoming, outgoing):
+                await self.server.run(incoming, outgoing, self.server.create_initialization_options())
+
+        async with serving(app) as address:
+            yield f"{address}/sse"
 
     async def tools_changed(self) -> None:
         await self.bus.publish(ToolsListChanged())

@@ -106,6 +106,7 @@ async def test_an_error_that_retrying_cannot_mend_goes_straight_to_the_next_mode
     assert waits.seconds == []
 
 
+@pytest.mark.requirement("A11")
 @pytest.mark.parametrize(("failures", "raised"), [([DOWN, DOWN, BUSY], BUSY), ([REFUSED], REFUSED)])
 async def test_the_last_error_is_raised_when_all_models_are_exhausted(
     failures: list[ModelError], raised: ModelError
@@ -115,6 +116,7 @@ async def test_the_last_error_is_raised_when_all_models_are_exhausted(
     assert caught.value is raised
 
 
+@pytest.mark.requirement("A11")
 async def test_waits_grow_and_are_random_up_to_their_bound() -> None:
     waits = Waits()
     request = a_request(retries=RetryLimits(attempts=7))
@@ -122,6 +124,7 @@ async def test_waits_grow_and_are_random_up_to_their_bound() -> None:
     assert waits.seconds == [0.5, 1.0, 2.0, 4.0, 8.0, 10.0]  # halves of 1, 2, 4, 8, 16, and of the cap
 
 
+@pytest.mark.requirement("A11")
 async def test_the_provider_is_not_asked_again_before_the_time_it_named() -> None:
     waits = Waits()
     await all_events(retrying(FailingModel(asking(7.0)), waits, chance=0.25).stream(a_request(), ()))
@@ -194,6 +197,7 @@ async def test_leaving_early_ends_the_request_at_once() -> None:
     assert model.closed == 1
 
 
+@pytest.mark.requirement("A11")
 async def test_a_stream_without_reply_counts_as_a_failure() -> None:
     class Silent:
         async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
