@@ -111,6 +111,7 @@ async def test_what_the_model_takes_is_attached_and_the_rest_is_text(case: Case,
         assert str(ARCHIVE.data) not in body
 
 
+@pytest.mark.requirement("A6")
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_images_and_files_of_results_are_attached_too(case: Case, http: AiohttpProviders) -> None:
     use = a_use()
