@@ -68,7 +68,7 @@ class Principal:
     def require_person(self) -> UserId:
         """The user. Raises FORBIDDEN for a key."""
         if (person_id := self.person_id) is None:
-            detail = "An API key has no accounts; sign in as a person."
+            detail = "An API key has no accounts. Sign in as a person: in the console, or with `dragoman login`."
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)
         return person_id
 
