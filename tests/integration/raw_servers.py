@@ -134,13 +134,11 @@ async def texts_of(endpoint: Endpoint) -> list[bytes]:
 
 
 @asynccontextmanager
-async def a_model(
-    server: Server, *, streaming: bool = True, reply_limits: ReplyLimits | None = None
-) -> AsyncIterator[OpenAICompatibleModels]:
+async def a_model(server: Server, *, reply_limits: ReplyLimits | None = None) -> AsyncIterator[OpenAICompatibleModels]:
     http = AiohttpProviders(OutboundSessions(ssl_context=ssl.create_default_context, keepalive_s=50.0))
     provider = ProviderConfig(name="local", kind=ProviderKind.OPENAI, base_url=f"{server.url}/v1")
     try:
-        yield OpenAICompatibleModels(provider=provider, http=http, streaming=streaming, reply_limits=reply_limits)
+        yield OpenAICompatibleModels(provider=provider, http=http, reply_limits=reply_limits)
     finally:
         await http.aclose()
 

@@ -134,10 +134,10 @@ async def test_requests_in_flight_can_be_broken_off() -> None:
 
 
 @pytest.mark.parametrize(
-    ("streaming", "begins", "code"),
-    [(True, False, "model_timeout"), (True, True, "model_stalled"), (False, False, "model_timeout")],
+    ("begins", "code"),
+    [(False, "model_timeout"), (True, "model_stalled")],
 )
-async def test_a_model_that_goes_silent_loses_its_connection(streaming: bool, begins: bool, code: str) -> None:
+async def test_a_model_that_goes_silent_loses_its_connection(begins: bool, code: str) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await request_in(reader)
         if begins:
@@ -147,7 +147,7 @@ async def test_a_model_that_goes_silent_loses_its_connection(streaming: bool, be
     reply_limits = ReplyLimits(stall_s=0.05, reply_s=0.05)
     async with (
         Server(handle).open() as server,
-        a_model(server, streaming=streaming, reply_limits=reply_limits) as model,
+        a_model(server, reply_limits=reply_limits) as model,
     ):
         assert (await failure_of(model)).code == code
         await server.left.wait()
@@ -164,7 +164,7 @@ async def test_a_whole_reply_has_one_deadline_however_it_drips() -> None:
 
     async with (
         Server(handle).open() as server,
-        a_model(server, streaming=False, reply_limits=ReplyLimits(reply_s=0.2)) as m,
+        a_model(server, reply_limits=ReplyLimits(reply_s=0.2)) as m,
     ):
         assert (await failure_of(m)).code in {"model_timeout", "model_stalled"}
 

@@ -40,7 +40,6 @@ class AnthropicModels:
         *,
         provider: ProviderConfig,
         http: ProviderHttp,
-        streaming: bool = True,
         default_max_tokens: int = _DEFAULT_MAX_TOKENS,
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -48,7 +47,6 @@ class AnthropicModels:
         self._wires = WiresByInput(
             provider,
             lambda takes: AnthropicWire(
-                streaming=streaming,
                 takes=takes,
                 default_max_tokens=default_max_tokens,
                 on_vertex=provider.kind is ProviderKind.VERTEX,
@@ -59,8 +57,7 @@ class AnthropicModels:
         self._exchanges: LruCache[str, ModelExchange] = LruCache(_MAX_MODELS)
         headers, limits, redactor = call_headers(provider), reply_limits or ReplyLimits(), provider.redactor()
         self._open: Callable[[str], ModelExchange] = lambda name: ModelExchange(
-            provider=http.to(_address_of(provider, name, streaming=streaming), headers),
-            streaming=streaming,
+            provider=http.to(_address_of(provider, name), headers),
             reply_limits=limits,
             monotonic=monotonic,
             redactor=redactor,
@@ -85,13 +82,12 @@ class AnthropicModels:
         )
 
 
-def _address_of(provider: ProviderConfig, model_name: str, *, streaming: bool) -> str:
+def _address_of(provider: ProviderConfig, model_name: str) -> str:
     base_url = provider.base_url.rstrip("/").removesuffix("/v1")
     if provider.kind is not ProviderKind.VERTEX:
         return f"{base_url}/v1/messages"
-    verb = "streamRawPredict" if streaming else "rawPredict"
     place = provider.place_on_vertex
-    return f"{base_url}/{place}/publishers/anthropic/models/{quote(model_name, safe='@')}:{verb}"
+    return f"{base_url}/{place}/publishers/anthropic/models/{quote(model_name, safe='@')}:streamRawPredict"
 
 
 class _OtherBodies:

@@ -49,13 +49,11 @@ class AnthropicWire:
     def __init__(
         self,
         *,
-        streaming: bool,
         takes: frozenset[ModelInput],
         default_max_tokens: int,
         on_vertex: bool = False,
         cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
-        self._streaming = streaming
         self._takes = takes
         self._on_vertex = on_vertex
         self._default_max_tokens = default_max_tokens
@@ -77,8 +75,7 @@ class AnthropicWire:
         messages = self._encoded(request.messages, origin)
         _set_breakpoints(messages, mark)
         parts += [b',"messages":[', b",".join(messages), b"]"]
-        if self._streaming:
-            parts.append(b',"stream":true')
+        parts.append(b',"stream":true')
         if request.settings is not None or request.reasoning_summary or request.output_schema is not None:
             parts.append(appended(_parameters(model_name, request, settings, max_tokens, origin)))
         parts.append(b"}")

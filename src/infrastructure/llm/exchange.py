@@ -128,7 +128,6 @@ class ModelExchange:
     """Sends requests to one provider. `redactor` hides the provider's key."""
 
     provider: ProviderAddress
-    streaming: bool
     reply_limits: ReplyLimits
     monotonic: Callable[[], float]
     redactor: Redactor
@@ -158,7 +157,7 @@ class ModelExchange:
                     yield TextDelta(text=text)
             reply = _complete(reader) if streamed else replace(_complete(reader), streamed=False)
         except (aiohttp.ClientError, TimeoutError) as exc:
-            raise error_of_transport(exc, streaming=self.streaming) from exc
+            raise error_of_transport(exc, streaming=True) from exc
         except UnicodeDecodeError as exc:
             raise invalid_reply("sent text that is not UTF-8") from exc
         except ModelError as error:
@@ -169,11 +168,8 @@ class ModelExchange:
 
     async def _sent(self, body: bytes) -> Answer:
         """The answer, after its head. Raises ModelError."""
-        limits = self.reply_limits
         try:
-            if self.streaming:
-                return await self.provider.send(body, silence_s=limits.stall_s)
-            return await self.provider.send(body, total_s=limits.reply_s)
+            return await self.provider.send(body, silence_s=self.reply_limits.stall_s)
         except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
             raise error_of_transport(exc, streaming=False) from exc
 
@@ -204,7 +200,7 @@ class ModelExchange:
         if content_type == "text/event-stream":
             return True
         media_type = content_type.partition(";")[0].strip().lower()
-        return media_type == "text/event-stream" or (self.streaming and not media_type.endswith("json"))
+        return media_type == "text/event-stream" or not media_type.endswith("json")
 
     async def _read_reply(self, answer: Answer) -> bytes:
         limit = self.reply_limits.max_reply_bytes

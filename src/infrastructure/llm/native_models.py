@@ -16,7 +16,6 @@ class OpenNative(Protocol):
         provider: ProviderConfig,
         http: ProviderHttp,
         *,
-        streaming: bool,
         reply_limits: ReplyLimits,
         addresses: CloudAddresses,
         loop: asyncio.AbstractEventLoop,

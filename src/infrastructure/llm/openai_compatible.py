@@ -51,18 +51,14 @@ class OpenAICompatibleModels:
         *,
         provider: ProviderConfig,
         http: ProviderHttp,
-        streaming: bool = True,
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         dialect = _dialect(provider)
         self._ends_without_reason = dialect.ends_without_reason
-        self._wires = WiresByInput(
-            provider, lambda takes: OpenAIWire(streaming=streaming, takes=takes, dialect=dialect)
-        )
+        self._wires = WiresByInput(provider, lambda takes: OpenAIWire(takes=takes, dialect=dialect))
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/chat/completions", call_headers(provider)),
-            streaming=streaming,
             reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,
             redactor=provider.redactor(),

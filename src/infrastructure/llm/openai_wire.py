@@ -79,12 +79,10 @@ class OpenAIWire:
     def __init__(
         self,
         *,
-        streaming: bool,
         takes: frozenset[ModelInput],
         dialect: ChatDialect,
         cache_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
-        self._streaming = streaming
         self._takes = takes
         self._dialect = dialect
         self._token_limit_field = dialect.token_limit_field.encode()
@@ -116,8 +114,7 @@ class OpenAIWire:
         parts += [b',"messages":[', b",".join(messages), b"]"]
         if request.max_output_tokens is not None:
             parts.append(b',"%b":%d' % (self._token_limit_field, request.max_output_tokens))
-        if self._streaming:
-            parts.append(self._stream)
+        parts.append(self._stream)
         if request.settings is not None or request.output_schema is not None:
             settings, schema = request.settings or NO_SETTINGS, request.output_schema
             parameters = chat_parameters(settings, has_tools=has_tools, schema=schema)

@@ -36,7 +36,6 @@ class ProviderModels:
         guarded_http: ProviderHttp,
         outbound: OutboundPolicy,
         native: LoadNative | None = None,
-        streaming: bool = True,
         reply_limits: ReplyLimits | None = None,
         addresses: CloudAddresses | None = None,
     ) -> None:
@@ -44,7 +43,6 @@ class ProviderModels:
         self._guarded_http = guarded_http
         self._outbound = outbound
         self._native = native
-        self._streaming = streaming
         self._reply_limits = reply_limits or ReplyLimits()
         self._addresses = addresses or CloudAddresses()
 
@@ -77,7 +75,7 @@ class ProviderModels:
         return HttpModelList(provider=provider, http=self._identified(provider))
 
     def _wire(self, adapter: _Wire, provider: ProviderConfig, http: ProviderHttp) -> LanguageModel:
-        return adapter(provider=provider, http=http, streaming=self._streaming, reply_limits=self._reply_limits)
+        return adapter(provider=provider, http=http, reply_limits=self._reply_limits)
 
     def _native_of(self, provider: ProviderConfig, http: ProviderHttp) -> LanguageModel:
         load = self._native
@@ -87,7 +85,6 @@ class ProviderModels:
             lambda loop: load()(
                 provider,
                 http,
-                streaming=self._streaming,
                 reply_limits=self._reply_limits,
                 addresses=self._addresses,
                 loop=loop,

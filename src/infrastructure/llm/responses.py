@@ -43,14 +43,12 @@ class ResponsesModels:
         *,
         provider: ProviderConfig,
         http: ProviderHttp,
-        streaming: bool = True,
         reply_limits: ReplyLimits | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._wires = WiresByInput(provider, lambda takes: ResponsesWire(streaming=streaming, takes=takes))
+        self._wires = WiresByInput(provider, lambda takes: ResponsesWire(takes=takes))
         self._exchange = ModelExchange(
             provider=http.to(f"{provider.base_url.rstrip('/')}/responses", call_headers(provider)),
-            streaming=streaming,
             reply_limits=reply_limits or ReplyLimits(),
             monotonic=monotonic,
             redactor=provider.redactor(),

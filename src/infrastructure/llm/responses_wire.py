@@ -33,8 +33,7 @@ _encode = msgspec.json.Encoder().encode
 class ResponsesWire:
     """Encodes request bodies; each message is encoded once. Nothing is stored at the provider."""
 
-    def __init__(self, *, streaming: bool, takes: frozenset[ModelInput], cache_bytes: int = DEFAULT_MAX_BYTES) -> None:
-        self._streaming = streaming
+    def __init__(self, *, takes: frozenset[ModelInput], cache_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._takes = takes
         self._messages = MessageCache(self._encode_message, max_bytes=cache_bytes)
         self._tools = ToolListCache(_encode_tools)
@@ -75,10 +74,7 @@ class ResponsesWire:
         if request.messages:
             # All turns of a thread share their beginning; the key sends them to the same cache.
             parts += [b',"prompt_cache_key":', _encode(request.messages[-1].thread_id)]
-        parts.append(b',"store":false')
-        if self._streaming:
-            parts.append(b',"stream":true')
-        parts.append(b"}")
+        parts.append(b',"store":false,"stream":true}')
         return b"".join(parts)
 
     def _encode_message(self, message: Message, form: Form, items: ProviderItems | None) -> bytes:

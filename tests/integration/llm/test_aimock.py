@@ -63,12 +63,10 @@ class Aimock:
         self._url = url
         self._http = http
 
-    def model(self, kind: ProviderKind, *, streaming: bool = True) -> LanguageModel:
+    def model(self, kind: ProviderKind) -> LanguageModel:
         base_url = f"{self._url}/v1" if kind is ProviderKind.OPENAI else self._url
         provider = ProviderConfig(name=kind.value, kind=kind, base_url=base_url, api_key="any")
-        return ProviderModels(
-            http=self._http, guarded_http=self._http, outbound=EgressPolicy(), streaming=streaming
-        ).open(provider)
+        return ProviderModels(http=self._http, guarded_http=self._http, outbound=EgressPolicy()).open(provider)
 
 
 @pytest.fixture(scope="module")
@@ -92,10 +90,9 @@ def aimock(aimock_url: str, http: AiohttpProviders) -> Aimock:
     return Aimock(aimock_url, http)
 
 
-@pytest.mark.parametrize("streaming", [True, False])
 @pytest.mark.parametrize("kind", WIRES)
-async def test_a_conversation_with_parallel_calls(aimock: Aimock, kind: ProviderKind, streaming: bool) -> None:
-    model = aimock.model(kind, streaming=streaming)
+async def test_a_conversation_with_parallel_calls(aimock: Aimock, kind: ProviderKind) -> None:
+    model = aimock.model(kind)
     tools = (a_tool("mcp__weather__now"), a_tool("mcp__clock__now", parameters={"type": "object"}))
     question = a_user_message("What weather is it in Paris?")
     asked = await reply_of(model.stream(a_request(f"{kind}:test", messages=(question,), tools=tools)))

@@ -29,18 +29,17 @@ def trickling(head: bytes) -> Handler:
 @pytest.mark.parametrize(("status", "code"), [(b"500 No", "model_unavailable"), (b"400 No", "model_rejected")])
 async def test_the_body_of_an_error_is_read_for_a_bounded_time(status: bytes, code: str) -> None:
     head = b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\n"
-    async with Server(trickling(head)).open() as server, a_model(server, streaming=True, reply_limits=SHORT) as model:
+    async with Server(trickling(head)).open() as server, a_model(server, reply_limits=SHORT) as model:
         assert (await failure_of(model)).code == code
         await server.left.wait()
 
 
 @pytest.mark.requirement("A11")
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_a_whole_reply_is_read_for_a_bounded_time(streaming: bool) -> None:
+async def test_a_whole_reply_is_read_for_a_bounded_time() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     async with (
         Server(trickling(head)).open() as server,
-        a_model(server, streaming=streaming, reply_limits=SHORT) as model,
+        a_model(server, reply_limits=SHORT) as model,
     ):
         assert (await failure_of(model)).code in {"model_stalled", "model_timeout"}
         await server.left.wait()

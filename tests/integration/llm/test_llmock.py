@@ -54,13 +54,12 @@ class Wire:
         self._provider = ProviderConfig(name=kind.value, kind=kind, base_url=llmock.base_url(kind.value), api_key=KEY)
         self._http = http
 
-    def model(self, *, streaming: bool = True, stall_s: float = 20.0) -> LanguageModel:
+    def model(self, *, stall_s: float = 20.0) -> LanguageModel:
         reply_limits = ReplyLimits(stall_s=stall_s, reply_s=stall_s)
         return ProviderModels(
             http=self._http,
             guarded_http=self._http,
             outbound=EgressPolicy(),
-            streaming=streaming,
             reply_limits=reply_limits,
         ).open(self._provider)
 
@@ -76,21 +75,19 @@ def wire(request: pytest.FixtureRequest, llmock: LLMock, http: AiohttpProviders)
 
 
 @pytest.mark.requirement("A2")
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_text_and_usage_arrive(wire: Wire, streaming: bool) -> None:
+async def test_text_and_usage_arrive(wire: Wire) -> None:
     wire.llmock.reply(LONG)
-    reply = await reply_of(wire.model(streaming=streaming).stream(a_request(wire.name)))
+    reply = await reply_of(wire.model().stream(a_request(wire.name)))
     assert (reply.text, reply.finish_reason, reply.model) == (LONG, "stop", wire.name)
     assert reply.usage.input_tokens > 0
     assert reply.usage.output_tokens > 0
-    assert wire.llmock.last_request.stream is streaming
+    assert wire.llmock.last_request.stream is True
 
 
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_parallel_calls_arrive_with_their_arguments(wire: Wire, streaming: bool) -> None:
+async def test_parallel_calls_arrive_with_their_arguments(wire: Wire) -> None:
     from_model: JsonObject = {"zone": "Europe/Berlin", "nested": {"list": [1, 2.5, None, "ü"]}}
     add_calls(wire.llmock, ("mcp__clock__now", from_model), ("mcp__files__echo", {}))
-    reply = await reply_of(wire.model(streaming=streaming).stream(a_request(wire.name, tools=(TOOL,))))
+    reply = await reply_of(wire.model().stream(a_request(wire.name, tools=(TOOL,))))
     assert [(call.name, call.arguments, call.malformed) for call in reply.calls] == [
         ("mcp__clock__now", from_model, None),
         ("mcp__files__echo", {}, None),
@@ -190,10 +187,9 @@ async def test_a_silent_stream_is_ended(wire: Wire) -> None:
 
 
 @pytest.mark.requirement("A11")
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_an_answer_that_never_begins_times_out(wire: Wire, streaming: bool) -> None:
+async def test_an_answer_that_never_begins_times_out(wire: Wire) -> None:
     wire.llmock.delay(2)
-    error = await wire.error(wire.model(streaming=streaming, stall_s=0.3))
+    error = await wire.error(wire.model(stall_s=0.3))
     assert (error.code, error.retryable) == ("model_timeout", True)
 
 

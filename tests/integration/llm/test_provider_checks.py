@@ -37,8 +37,8 @@ async def there() -> AsyncIterator[StrictProvider]:
         yield provider
 
 
-def places(http: AiohttpProviders, provider: ProviderConfig, *, streaming: bool = True) -> OpenProviderPlaces:
-    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy(), streaming=streaming)
+def places(http: AiohttpProviders, provider: ProviderConfig) -> OpenProviderPlaces:
+    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy())
     return OpenProviderPlaces(providers=SomeProviders(provider), open_providers=lambda: opening)
 
 
@@ -85,7 +85,8 @@ async def test_a_provider_that_does_not_stream_is_found_out(
     there: StrictProvider, http: AiohttpProviders, mocker: MockerFixture
 ) -> None:
     there.say(*WORKS)
-    result = await outcome_of(places(http, a_provider(there), streaming=False), mocker)
+    there.streams = False
+    result = await outcome_of(places(http, a_provider(there)), mocker)
     assert [check.outcome.value for check in result.checks] == ["ok", "ok", "ok", "failed"]
 
 

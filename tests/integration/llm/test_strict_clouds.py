@@ -48,13 +48,12 @@ class MessagesOnVertex(StrictMessages):
         return {**plain, "model": "claude-opus-4-8"}
 
 
-@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
 async def test_gemini_on_vertex_is_called_with_a_token_of_the_service_account(
-    cloud: Cloud, tokens: CloudTokens, streaming: bool
+    cloud: Cloud, tokens: CloudTokens
 ) -> None:
     family = StrictGenerateContent(place=GEMINI_PLACE, key=f"Bearer {clouds.GOOGLE_TOKEN}", key_header="authorization")
     there = await cloud.serve(family)
-    model = cloud.models(there, ProviderKind.VERTEX, key=tokens.service_account, cloud=ON_VERTEX, streaming=streaming)
+    model = cloud.models(there, ProviderKind.VERTEX, key=tokens.service_account, cloud=ON_VERTEX)
     await loop(model, there, "gemini-3-pro")
     assert tokens.asked == ["google"]
 
@@ -229,18 +228,15 @@ async def test_a_private_address_is_refused_before_a_connection(
 
 @pytest.mark.requirement("A12")
 @pytest.mark.parametrize(("kind", "key", "name"), CASES)
-@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize(
     "said", [Said(silent=True), Said(text="I look, and look.", hangs_after=2)], ids=["silent", "slow"]
 )
 async def test_a_cancelled_call_ends_its_request_at_once(
-    cloud: Cloud, kind: ProviderKind, key: str, name: str, *, streaming: bool, said: Said
+    cloud: Cloud, kind: ProviderKind, key: str, name: str, said: Said
 ) -> None:
     there = await cloud.serve(family_of(kind))
-    there.say(said if streaming else Said(silent=True))
-    asking = asyncio.create_task(
-        Conversation().ask(native(cloud, there, kind, key, streaming=streaming), f"acme:{name}")
-    )
+    there.say(said)
+    asking = asyncio.create_task(Conversation().ask(native(cloud, there, kind, key), f"acme:{name}"))
     await there.hanging.wait()
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):

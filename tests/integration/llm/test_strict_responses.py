@@ -36,8 +36,8 @@ async def there() -> AsyncIterator[StrictProvider]:
         yield provider
 
 
-def models(http: AiohttpProviders, provider: ProviderConfig, *, streaming: bool = True) -> LanguageModel:
-    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy(), streaming=streaming)
+def models(http: AiohttpProviders, provider: ProviderConfig) -> LanguageModel:
+    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy())
     return opening.open(provider)
 
 
@@ -48,11 +48,12 @@ def a_provider(
 
 
 @pytest.mark.requirement("H1", "H2")
-@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("streams", [True, False])
 async def test_a_tool_loop_of_three_turns_with_parallel_calls(
-    there: StrictProvider, http: AiohttpProviders, streaming: bool
+    there: StrictProvider, http: AiohttpProviders, streams: bool
 ) -> None:
-    model, thread = models(http, a_provider(there), streaming=streaming), Conversation()
+    model, thread = models(http, a_provider(there)), Conversation()
+    there.streams = streams
     there.say(
         Said(text="Let me look.", calls=((ECHO, {"text": "hi"}), (CLOCK, {}))),
         Said(calls=((CLOCK, {}),)),

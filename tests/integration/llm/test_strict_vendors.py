@@ -33,19 +33,18 @@ ECHO, CLOCK = "mcp__files__echo", "mcp__clock__now"
 LOOP = (Said(text="Let me look.", calls=((ECHO, {"text": "hi"}), (CLOCK, {}))), Said(text="It is noon."))
 
 
-def models(
-    http: AiohttpProviders, there: StrictProvider, kind: ProviderKind, *, key: str = "sk-test", streaming: bool = True
-) -> LanguageModel:
-    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy(), streaming=streaming)
+def models(http: AiohttpProviders, there: StrictProvider, kind: ProviderKind, *, key: str = "sk-test") -> LanguageModel:
+    opening = ProviderModels(http=http, guarded_http=http, outbound=EgressPolicy())
     return opening.open(ProviderConfig(name="acme", kind=kind, base_url=there.url, api_key=key))
 
 
 @pytest.mark.requirement("H4")
-@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
-async def test_mistral_gets_ids_and_fields_that_it_takes(http: AiohttpProviders, streaming: bool) -> None:
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+async def test_mistral_gets_ids_and_fields_that_it_takes(http: AiohttpProviders, streams: bool) -> None:
     async with StrictProvider(StrictMistral()).serving() as there:
         there.say(*LOOP)
-        model, thread = models(http, there, ProviderKind.MISTRAL, streaming=streaming), Conversation()
+        there.streams = streams
+        model, thread = models(http, there, ProviderKind.MISTRAL), Conversation()
         await thread.ask(model, "acme:mistral-large-latest")
         thread.answer("hi", "12:00")
         reply = await thread.ask(model, "acme:mistral-large-latest")
@@ -87,13 +86,14 @@ async def test_azure_gets_its_key_in_its_own_header_below_its_own_path(http: Aio
 
 
 @pytest.mark.requirement("H1", "H3", "H4")
-@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
 async def test_claude_at_snowflake_thinks_in_a_loop_although_its_replies_have_no_reason_to_end(
-    http: AiohttpProviders, streaming: bool
+    http: AiohttpProviders, streams: bool
 ) -> None:
     async with StrictProvider(StrictSnowflake(), prefix="/api/v2/cortex/v1").serving() as there:
         there.say(*LOOP)
-        model = models(http, there, ProviderKind.SNOWFLAKE, streaming=streaming)
+        there.streams = streams
+        model = models(http, there, ProviderKind.SNOWFLAKE)
         thread = Conversation(settings=ModelSettings(effort=Effort.XHIGH, max_output_tokens=500))
         await thread.ask(model, "acme:claude-sonnet-4-6")
         thread.answer("hi", "12:00")
@@ -115,11 +115,12 @@ async def test_a_reply_of_snowflake_that_breaks_off_is_no_complete_one(http: Aio
 
 
 @pytest.mark.requirement("H1", "H4")
-@pytest.mark.parametrize("streaming", [True, False], ids=["streamed", "whole"])
-async def test_copilot_gets_the_limit_and_the_reasoning_that_it_takes(http: AiohttpProviders, streaming: bool) -> None:
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
+async def test_copilot_gets_the_limit_and_the_reasoning_that_it_takes(http: AiohttpProviders, streams: bool) -> None:
     async with StrictProvider(StrictCopilot(), prefix="").serving() as there:
         there.say(*LOOP)
-        model = models(http, there, ProviderKind.GITHUB_COPILOT, streaming=streaming)
+        there.streams = streams
+        model = models(http, there, ProviderKind.GITHUB_COPILOT)
         thread = Conversation(settings=ModelSettings(max_output_tokens=500))
         await thread.ask(model, "acme:claude-haiku-4.5")
         assert thread.reasoning == "I think about it."

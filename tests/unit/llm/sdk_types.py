@@ -29,14 +29,14 @@ NEEDS_SDK_TYPES = pytest.mark.skipif(not (find_spec("openai") and find_spec("ant
 def valid_responses_body(body: bytes) -> dict[str, Any]:
     """A body of `POST /responses`, checked."""
     value = _json(body)
-    return _checked(value, _responses_params(streaming=value.get("stream") is True))
+    return _checked(value, _responses_params())
 
 
 def valid_chat_body(body: bytes) -> dict[str, Any]:
     """A body of `POST /chat/completions`, checked but for `OWN_FIELDS`."""
     value = _json(body)
     plain = {**value, "messages": [_without_own_fields(message) for message in value["messages"]]}
-    _checked(plain, _chat_params(streaming=value.get("stream") is True))
+    _checked(plain, _chat_params())
     return value
 
 
@@ -44,26 +44,26 @@ def valid_messages_body(body: bytes) -> dict[str, Any]:
     """A body of `POST /v1/messages`, checked but for parameters of older models."""
     value = _json(body)
     plain = {name: field for name, field in value.items() if name not in _SAMPLING}
-    _checked(plain, _messages_params(streaming=value.get("stream") is True))
+    _checked(plain, _messages_params())
     return value
 
 
 @cache
-def _responses_params(*, streaming: bool) -> TypeAdapter[Any]:
+def _responses_params() -> TypeAdapter[Any]:
     params = _types("openai.types.responses.response_create_params")
-    return _adapter(params.ResponseCreateParamsStreaming if streaming else params.ResponseCreateParamsNonStreaming)
+    return _adapter(params.ResponseCreateParamsStreaming)
 
 
 @cache
-def _chat_params(*, streaming: bool) -> TypeAdapter[Any]:
+def _chat_params() -> TypeAdapter[Any]:
     params = _types("openai.types.chat.completion_create_params")
-    return _adapter(params.CompletionCreateParamsStreaming if streaming else params.CompletionCreateParamsNonStreaming)
+    return _adapter(params.CompletionCreateParamsStreaming)
 
 
 @cache
-def _messages_params(*, streaming: bool) -> TypeAdapter[Any]:
+def _messages_params() -> TypeAdapter[Any]:
     params = _types("anthropic.types.message_create_params")
-    return _adapter(params.MessageCreateParamsStreaming if streaming else params.MessageCreateParamsNonStreaming)
+    return _adapter(params.MessageCreateParamsStreaming)
 
 
 _FILES = (IO, PathLike)

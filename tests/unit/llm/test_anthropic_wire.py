@@ -27,8 +27,8 @@ from tests.unit.llm.sdk_types import valid_messages_body
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
-def sent(request: ModelRequest, *, streaming: bool = True, takes: frozenset[ModelInput] = SEES) -> dict[str, Any]:
-    wire = AnthropicWire(streaming=streaming, takes=takes, default_max_tokens=1000)
+def sent(request: ModelRequest, *, takes: frozenset[ModelInput] = SEES) -> dict[str, Any]:
+    wire = AnthropicWire(takes=takes, default_max_tokens=1000)
     return valid_messages_body(wire.body("claude-test", request, origin="here"))
 
 
@@ -40,9 +40,9 @@ def test_the_body_holds_what_was_asked_for_and_nothing_else() -> None:
         "messages": [{"role": "user", "content": [{"type": "text", "text": "What time is it?", **CACHED}]}],
         "stream": True,
     }
-    bare = sent(a_request(system="", max_output_tokens=50), streaming=False)
+    bare = sent(a_request(system="", max_output_tokens=50))
     assert bare["max_tokens"] == 50
-    assert not {"stream", "system", "tools"} & set(bare)
+    assert not {"system", "tools"} & set(bare)
 
 
 @pytest.mark.requirement("A7")
@@ -78,7 +78,7 @@ def test_prompt_caches_are_marked_after_tools_system_and_the_last_two_user_turns
 
 
 def test_marks_are_not_kept_with_the_message() -> None:
-    wire = AnthropicWire(streaming=True, takes=SEES, default_max_tokens=1000)
+    wire = AnthropicWire(takes=SEES, default_max_tokens=1000)
     use = a_use()
     history = (a_user_message(), an_assistant_message(use), a_tool_message(a_result(use)))
     later = (*history, an_assistant_message(text="ok", number=4), a_user_message("More.", number=5))

@@ -29,12 +29,11 @@ WHOLE = b'{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}'
 def an_openai_model(
     answer: SomeAnswer,
     *,
-    streaming: bool = True,
     reply_limits: ReplyLimits | None = None,
     monotonic: Callable[[], float] = lambda: 0.0,
 ) -> OpenAICompatibleModels:
     return OpenAICompatibleModels(
-        provider=OPENAI, http=AnsweringHttp(answer), streaming=streaming, reply_limits=reply_limits, monotonic=monotonic
+        provider=OPENAI, http=AnsweringHttp(answer), reply_limits=reply_limits, monotonic=monotonic
     )
 
 
@@ -43,10 +42,9 @@ def an_event_stream(*pieces: bytes, breaks_off: bool = False) -> SomeAnswer:
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_a_whole_answer_is_taken_whatever_was_asked_for(content_type: str, streaming: bool) -> None:
+async def test_a_whole_answer_is_taken_from_a_server_that_does_not_stream(content_type: str) -> None:
     answer = SomeAnswer(headers={"content-type": content_type}, whole=WHOLE)
-    reply = await reply_of(an_openai_model(answer, streaming=streaming).stream(a_request()))
+    reply = await reply_of(an_openai_model(answer).stream(a_request()))
     assert reply.text == "Hello"
 
 
@@ -133,7 +131,6 @@ async def test_a_reply_that_cannot_be_put_together_is_an_invalid_reply(fault: Ex
     answer = an_event_stream(HELLO, STOP, DONE)
     exchange = ModelExchange(
         provider=AnsweringHttp(answer).to("http://models.test/v1", {}),
-        streaming=True,
         reply_limits=ReplyLimits(),
         monotonic=lambda: 0.0,
         redactor=OPENAI.redactor(),
@@ -151,13 +148,12 @@ async def test_a_page_that_is_no_reply_is_an_invalid_reply() -> None:
     assert raised.value.code == "model_invalid_reply"
 
 
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_a_reply_without_end_is_cut_off(streaming: bool) -> None:
-    headers = {"content-type": "text/event-stream" if streaming else "application/json"}
+@pytest.mark.parametrize("content_type", ["text/event-stream", "application/json"])
+async def test_a_reply_without_end_is_cut_off(content_type: str) -> None:
+    headers = {"content-type": content_type}
     answer = SomeAnswer(headers=headers, pieces=[HELLO] * 1000)
     model = an_openai_model(
         answer,
-        streaming=streaming,
         reply_limits=ReplyLimits(max_reply_bytes=10 * len(HELLO)),
     )
     with pytest.raises(ModelError) as raised:
@@ -167,11 +163,10 @@ async def test_a_reply_without_end_is_cut_off(streaming: bool) -> None:
     assert answer.is_closed
 
 
-@pytest.mark.parametrize("streaming", [True, False])
-async def test_an_answer_that_is_still_compressed_is_none(streaming: bool) -> None:
+async def test_an_answer_that_is_still_compressed_is_none() -> None:
     answer = SomeAnswer(headers={"content-type": "application/json", "content-encoding": "br"}, whole=WHOLE)
     with pytest.raises(ModelError) as raised:
-        await all_events(an_openai_model(answer, streaming=streaming).stream(a_request()))
+        await all_events(an_openai_model(answer).stream(a_request()))
     assert (raised.value.code, answer.is_closed) == ("model_invalid_reply", True)
 
 

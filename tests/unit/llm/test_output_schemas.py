@@ -156,7 +156,7 @@ def test_openai_gets_every_schema_and_closed_ones_strictly() -> None:
 
 def responses(schema: JsonObject, settings: ModelSettings | None = None) -> dict[str, Any]:
     request = replace(with_schema(schema=schema, tools=True), settings=settings)
-    return valid_responses_body(ResponsesWire(streaming=False, takes=SEES).body("gpt-5.5", request))
+    return valid_responses_body(ResponsesWire(takes=SEES).body("gpt-5.5", request))
 
 
 @pytest.mark.requirement("H3")
@@ -170,7 +170,7 @@ def test_responses_have_the_schema_beside_the_verbosity() -> None:
 
 @pytest.mark.requirement("H3")
 def test_chat_completions_have_the_schema_as_their_response_format() -> None:
-    wire = OpenAIWire(streaming=True, takes=SEES, dialect=ChatDialect())
+    wire = OpenAIWire(takes=SEES, dialect=ChatDialect())
     body = valid_chat_body(wire.body("gemini-3-pro", with_schema(schema=CLOSED, tools=True)))
     assert body["response_format"] == {
         "type": "json_schema",
@@ -180,7 +180,7 @@ def test_chat_completions_have_the_schema_as_their_response_format() -> None:
 
 @pytest.mark.requirement("H3")
 def test_messages_have_the_schema_beside_the_effort() -> None:
-    wire = AnthropicWire(streaming=False, takes=SEES, default_max_tokens=1_000)
+    wire = AnthropicWire(takes=SEES, default_max_tokens=1_000)
     request = replace(with_schema(schema=CLOSED), settings=ModelSettings(effort=Effort.LOW))
     assert valid_messages_body(wire.body("claude-opus-4-8", request))["output_config"] == {
         "effort": "low",

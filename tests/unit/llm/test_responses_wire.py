@@ -27,8 +27,8 @@ from tests.unit.llm.model_requests import (
 from tests.unit.llm.sdk_types import valid_responses_body
 
 
-def a_wire(*, streaming: bool = True, takes: frozenset[ModelInput] = SEES) -> ResponsesWire:
-    return ResponsesWire(streaming=streaming, takes=takes)
+def a_wire(*, takes: frozenset[ModelInput] = SEES) -> ResponsesWire:
+    return ResponsesWire(takes=takes)
 
 
 def sent(request: ModelRequest, wire: ResponsesWire | None = None) -> dict[str, Any]:
@@ -53,7 +53,6 @@ def test_the_body_holds_what_was_asked_for_and_nothing_is_stored_at_the_provider
         "store": False,
         "stream": True,
     }
-    assert "stream" not in sent(a_request(), a_wire(streaming=False))
 
 
 def test_without_encrypted_reasoning_it_is_not_asked_for() -> None:

@@ -43,17 +43,17 @@ def requested(settings: ModelSettings | None, *, tools: bool = True, **more: Any
 
 
 def chat(settings: ModelSettings | None, **more: Any) -> dict[str, Any]:
-    wire = OpenAIWire(streaming=False, takes=SEES, dialect=ChatDialect(token_limit_field="max_completion_tokens"))
+    wire = OpenAIWire(takes=SEES, dialect=ChatDialect(token_limit_field="max_completion_tokens"))
     return valid_chat_body(wire.body("gpt-5.5", requested(settings, **more)))
 
 
 def responses(settings: ModelSettings | None, **more: Any) -> dict[str, Any]:
-    wire = ResponsesWire(streaming=False, takes=SEES)
+    wire = ResponsesWire(takes=SEES)
     return valid_responses_body(wire.body("gpt-5.5", requested(settings, **more)))
 
 
 def messages(settings: ModelSettings | None, *, model: str = ADAPTIVE, **more: Any) -> dict[str, Any]:
-    wire = AnthropicWire(streaming=False, takes=SEES, default_max_tokens=1000)
+    wire = AnthropicWire(takes=SEES, default_max_tokens=1000)
     return valid_messages_body(wire.body(model, requested(settings, **more)))
 
 

@@ -33,7 +33,6 @@ def converse_models(
     provider: ProviderConfig,
     http: ProviderHttp,
     *,
-    streaming: bool,
     reply_limits: ReplyLimits,
     addresses: CloudAddresses,
     loop: asyncio.AbstractEventLoop,
@@ -46,7 +45,7 @@ def converse_models(
         taken_by=taken_by_converse,
         inputs=partial(inputs_of, provider),
     )
-    return LibraryModels(provider=provider, vendor=vendor, streaming=streaming, reply_limits=reply_limits)
+    return LibraryModels(provider=provider, vendor=vendor, reply_limits=reply_limits)
 
 
 def bedrock_client(provider: ProviderConfig, transport: BotocoreTransport, addresses: CloudAddresses) -> Any:

@@ -24,9 +24,7 @@ _COMPATIBLE_PATH = "/v1beta/openai"
 _UNUSED = "the transport writes the real one"
 
 
-def gemini_models(
-    provider: ProviderConfig, http: ProviderHttp, *, streaming: bool, reply_limits: ReplyLimits
-) -> LibraryModels:
+def gemini_models(provider: ProviderConfig, http: ProviderHttp, *, reply_limits: ReplyLimits) -> LibraryModels:
     """`http` adds the identity's headers. The SDK gets dummies, so that it looks for none itself."""
     client = httpx2.AsyncClient(
         transport=OutboundTransport(http), trust_env=False, follow_redirects=False, timeout=reply_limits.reply_s
@@ -49,7 +47,7 @@ def gemini_models(
         taken_by=lambda _: TAKEN_BY_GEMINI,
         inputs=lambda _: frozenset(ModelInput),
     )
-    return LibraryModels(provider=provider, vendor=vendor, streaming=streaming, reply_limits=reply_limits)
+    return LibraryModels(provider=provider, vendor=vendor, reply_limits=reply_limits)
 
 
 def _settings(request: ModelRequest, _: str) -> GoogleModelSettings:

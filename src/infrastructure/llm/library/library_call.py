@@ -29,7 +29,6 @@ class LibraryCall:
     """What happened below the SDK, which reports it less exactly. `error` is the first failure. Requests and reads end
     with the call, in whatever tasks they are."""
 
-    streaming: bool
     limits: ReplyLimits
     redactor: Redactor
     error: ModelError | None = None
@@ -47,9 +46,7 @@ class LibraryCall:
 
     async def _sent(self, address: ProviderAddress, body: bytes) -> Answer:
         try:
-            if self.streaming:
-                return await address.send(body, silence_s=self.limits.stall_s)
-            return await address.send(body, total_s=self.limits.reply_s)
+            return await address.send(body, silence_s=self.limits.stall_s)
         except (aiohttp.ClientError, EgressBlockedError, TimeoutError) as exc:
             raise self.failed(error_of_transport(exc, streaming=False)) from exc
 

@@ -16,7 +16,7 @@ from infrastructure.llm.exchange import ReplyLimits
 from infrastructure.llm.items_origin import items_origin
 from infrastructure.llm.library.library_call import CURRENT_CALL, LibraryCall
 from infrastructure.llm.library.library_messages import library_messages, library_parameters
-from infrastructure.llm.library.library_reply import delta_of, deltas_of, reply_of
+from infrastructure.llm.library.library_reply import delta_of, reply_of
 from infrastructure.llm.model_inputs import NOTHING, ModelInput, refuses_inputs
 from infrastructure.llm.provider_errors import ErrorObject, error_in_stream, gave_up, invalid_reply, without_secrets
 from infrastructure.llm.providers import ProviderConfig
@@ -56,10 +56,9 @@ class LibraryModels:
     Raises ModelError only.
     """
 
-    def __init__(self, *, provider: ProviderConfig, vendor: Vendor, streaming: bool, reply_limits: ReplyLimits) -> None:
+    def __init__(self, *, provider: ProviderConfig, vendor: Vendor, reply_limits: ReplyLimits) -> None:
         self._provider = provider
         self._vendor = vendor
-        self._streaming = streaming
         self._limits = reply_limits
         self._redactor = provider.redactor()
         self._models: LruCache[str, Model] = LruCache(_MAX_MODELS)
@@ -85,7 +84,7 @@ class LibraryModels:
                     self._refused.put((name, message.id), True)
 
     async def _events(self, name: str, request: ModelRequest, *, described: bool) -> AsyncGenerator[ModelEvent, None]:
-        call = LibraryCall(streaming=self._streaming, limits=self._limits, redactor=self._redactor)
+        call = LibraryCall(limits=self._limits, redactor=self._redactor)
         origin = items_origin(self._provider, WIRE, name)
         threads = current_default_thread_limiter()
         threads.total_tokens += _THREADS  # so that no call waits for a thread of another one
@@ -94,21 +93,16 @@ class LibraryModels:
             takes = NOTHING if described else self._vendor.inputs(name)
             messages = library_messages(request, origin=origin, takes=takes)
             settings, parameters = self._vendor.settings(request, origin), library_parameters(request)
-            if self._streaming:
-                async with AsyncExitStack() as stack:
-                    opening = model.request_stream(messages, settings, parameters)
-                    events = await _within(call, stack.enter_async_context(opening))
-                    async for event in events:
-                        if (delta := delta_of(event)) is not None:
-                            yield delta
-                    response = events.get()
-            else:
-                response = await _within(call, model.request(messages, settings, parameters))
-                for delta in deltas_of(response):
-                    yield delta
+            async with AsyncExitStack() as stack:
+                opening = model.request_stream(messages, settings, parameters)
+                events = await _within(call, stack.enter_async_context(opening))
+                async for event in events:
+                    if (delta := delta_of(event)) is not None:
+                        yield delta
+                response = events.get()
             if call.error is not None:
                 raise call.error
-            reply = reply_of(request.model, response, origin=origin, streamed=self._streaming)
+            reply = reply_of(request.model, response, origin=origin)
         except ModelError as error:
             raise call.error or error from error
         except Exception as exc:

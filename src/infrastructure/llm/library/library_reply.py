@@ -54,18 +54,7 @@ def delta_of(event: ModelResponseStreamEvent) -> TextDelta | ReasoningDelta | No
             return None
 
 
-def deltas_of(response: ModelResponse) -> list[TextDelta | ReasoningDelta]:
-    """The deltas of a whole response."""
-    deltas: list[TextDelta | ReasoningDelta] = []
-    for part in response.parts:
-        if isinstance(part, TextPart) and part.content:
-            deltas.append(TextDelta(text=part.content))
-        elif isinstance(part, ThinkingPart) and part.content:
-            deltas.append(ReasoningDelta(text=part.content))
-    return deltas
-
-
-def reply_of(model: str, response: ModelResponse, *, origin: str, streamed: bool) -> ModelReply:
+def reply_of(model: str, response: ModelResponse, *, origin: str) -> ModelReply:
     """Calls of the response and of its items are in the same order. Raises ModelError for an incomplete response."""
     parts = response.parts
     calls = [_requested(part) for part in parts if isinstance(part, ToolCallPart)]
@@ -74,7 +63,7 @@ def reply_of(model: str, response: ModelResponse, *, origin: str, streamed: bool
     if calls and finish is FinishReason.STOP:
         finish = FinishReason.TOOL_CALLS
     reply = finished_reply(model, texts, calls, _usage(response), finish)
-    return replace(reply, items=_items(response, reply.calls, origin), streamed=streamed)
+    return replace(reply, items=_items(response, reply.calls, origin))
 
 
 def _finish_reason(response: ModelResponse) -> FinishReason:

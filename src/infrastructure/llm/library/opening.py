@@ -15,13 +15,10 @@ def native_models(
     provider: ProviderConfig,
     http: ProviderHttp,
     *,
-    streaming: bool,
     reply_limits: ReplyLimits,
     addresses: CloudAddresses,
     loop: asyncio.AbstractEventLoop,
 ) -> LanguageModel:
     if provider.kind is ProviderKind.BEDROCK:
-        return converse_models(
-            provider, http, streaming=streaming, reply_limits=reply_limits, addresses=addresses, loop=loop
-        )
-    return gemini_models(provider, http, streaming=streaming, reply_limits=reply_limits)
+        return converse_models(provider, http, reply_limits=reply_limits, addresses=addresses, loop=loop)
+    return gemini_models(provider, http, reply_limits=reply_limits)

@@ -50,14 +50,12 @@ class Cloud:
         cloud: CloudSettings = NO_CLOUD,
         wire: ProviderWire = ProviderWire.AUTO,
         path: str = "",
-        streaming: bool = True,
     ) -> LanguageModel:
         opening = ProviderModels(
             http=self._http,
             guarded_http=self._http,
             outbound=EgressPolicy(),
             native=lambda: native_models,
-            streaming=streaming,
             addresses=self._tokens.addresses,
         )
         url = there.url + path
@@ -74,11 +72,9 @@ async def loop(model: LanguageModel, there: StrictProvider, name: str) -> None:
     assert there.refused == []
 
 
-def native(
-    cloud: Cloud, there: StrictProvider, kind: ProviderKind, key: str, *, streaming: bool = True
-) -> LanguageModel:
+def native(cloud: Cloud, there: StrictProvider, kind: ProviderKind, key: str) -> LanguageModel:
     settings = CloudSettings(region=converse.REGION) if kind is ProviderKind.BEDROCK else NO_CLOUD
-    return cloud.models(there, kind, key=key, cloud=settings, wire=ProviderWire.NATIVE, streaming=streaming)
+    return cloud.models(there, kind, key=key, cloud=settings, wire=ProviderWire.NATIVE)
 
 
 def family_of(kind: ProviderKind) -> Family:

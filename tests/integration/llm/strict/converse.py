@@ -38,7 +38,7 @@ def validation(message: str) -> Refusal:
 class StrictConverse:
     """Checks the signature of requests, pairs calls with results, and wants thinking back as it was."""
 
-    paths = ("/model/{model}/converse-stream", "/model/{model}/converse")
+    paths = ("/model/{model}/converse-stream",)
 
     def __init__(self, *, role_token: str | None = None) -> None:
         self._count = 0

@@ -42,6 +42,11 @@ class ModelFamily:
     def model(self) -> str:
         return f"{self.name}:{self.model_name}"
 
+    @property
+    def only_streams(self) -> bool:
+        """The API has an address for streams, and answers nothing else there."""
+        return self.wire is ProviderWire.NATIVE or self.kind is ProviderKind.BEDROCK
+
     def provider(self, there: StrictProvider, *, key: str | None = None) -> ProviderConfig:
         return ProviderConfig(
             name=self.name,

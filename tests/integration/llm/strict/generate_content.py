@@ -35,7 +35,7 @@ class StrictGenerateContent:
     def __init__(
         self, *, place: str = "/v1beta/models", key: str = KEY, key_header: str | None = "x-goog-api-key"
     ) -> None:
-        self.paths = (f"{place}/{{model}}:streamGenerateContent", f"{place}/{{model}}:generateContent")
+        self.paths = (f"{place}/{{model}}:streamGenerateContent",)
         self.key_header = key_header
         self._key = key
         self._count = 0

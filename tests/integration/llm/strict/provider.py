@@ -119,6 +119,8 @@ class StrictProvider:
         self._prefix = prefix
         self._key_header = key_header
         self.url = ""
+        self.streams = True
+        """False: it answers whole though a stream is requested."""
         self.bodies: list[Json] = []
         """Of all requests, those refused too."""
         self.answers: list[Json] = []
@@ -177,7 +179,7 @@ class StrictProvider:
                 await self._hang()
             answer = self.family.answer(body, said, key)
             self.answers.append(answer.whole)
-            if body.get("stream") is not True and "stream" not in path:
+            if not self.streams:
                 return web.json_response(answer.whole)
             return await self._streamed(request, answer, said)
 
