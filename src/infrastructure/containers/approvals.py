@@ -5,7 +5,7 @@ from dependency_injector import containers, providers
 from application.approvals.decide_approval import DecideApproval
 from application.approvals.fire_timers import FireTimers
 from application.approvals.ports import TimerStore
-from application.approvals.queries import GetApproval, ListApprovals, WhyNotApprovable
+from application.approvals.queries import GetApproval, ListApprovals, WhyNotApprovable, WhyNotEditable
 from application.runs.decide_run_approval import DecideRunApproval
 from infrastructure.containers.gateway import Gateway
 from infrastructure.containers.identity import Identity
@@ -28,3 +28,4 @@ class Approvals(containers.DeclarativeContainer):
     list_approvals = singleton(ListApprovals)
     get_approval = singleton(GetApproval)
     why_not_approvable = singleton(WhyNotApprovable, deciders=Identity.deciders)
+    why_not_editable = singleton(WhyNotEditable)

@@ -119,7 +119,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "budgets": budgets_of_today,
         "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages),
-        "schedule_pages": built_by(container, SchedulePages),
+        "schedule_pages": built_by(container, SchedulePages, run_starters=run_starters),
         "palette": built_by(container, Palette),
         "chat_pages": built_by(container, ChatPages),
         "comparison": built_by(container, Comparison, run_costs=run_costs),

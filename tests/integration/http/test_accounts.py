@@ -15,7 +15,7 @@ from interfaces.http.oauth.routes import account_cookie
 from tests.builders import a_key
 from tests.composition import MODEL
 from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
-from tests.integration.http.test_console import browse, signed_in
+from tests.integration.http.test_console import browse, signed_in, waiting_run
 
 pytestmark = pytest.mark.requirement("P3")
 
@@ -158,3 +158,60 @@ async def test_a_run_that_waits_is_in_the_inbox_with_its_link_and_ends_after_the
     await connect(service, ANN)
     states = [(await service.call("GET", f"/v1/runs/{run_id}", token=ANN)).json()["status"] for run_id in started]
     assert states == ["completed", "requires_action"]
+
+
+async def test_the_arguments_of_a_call_with_another_persons_account_are_shown_without_a_form(service: Service) -> None:
+    await people(service)
+    run_id, approval_id = await waiting_run(service)
+    [approval] = service.state.approvals.values()
+    server_id = McpServerId(str((await account(service, ANN))["server_id"]))
+    service.state.approvals[approval.id] = replace(approval, server_id=server_id, requested_by=ApiKeyId("usr_ann"))
+    for path in (f"/inbox?item=approval:{approval_id}", "/approvals", f"/runs/{run_id}"):
+        page = (await browse(service, "GET", f"/console{path}", headers=await signed_in(service))).text
+        assert "uses the account of the person who started it" in page
+        assert ('<textarea id="arguments' in page, "<legend>Arguments" in page, 'value="approve"' in page) == (
+            False,
+            False,
+            True,
+        )
+    approved = await browse(
+        service,
+        "POST",
+        f"/console/inbox/approvals/{approval_id}",
+        headers=await signed_in(service),
+        data={"decision": "approve"},
+    )
+    assert (approved.status_code, service.state.approvals[approval.id].state) == (200, "approved")
+
+
+async def test_an_admin_lets_a_schedule_use_their_accounts_in_its_form_and_another_takes_them_out(
+    service: Service,
+) -> None:
+    await people(service)
+    for key_id, key in list(service.state.keys.items()):
+        service.state.keys[key_id] = replace(key, role=Role.ADMIN)
+    agent = (await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})).json()["id"]
+    form = {"name": "daily", "cron": "0 8 * * *", "timezone": "UTC", "agent": agent, "input": "Mine?"}
+
+    async def sent(path: str, token: str, **more: str) -> str | None:
+        headers = await signed_in(service, token)
+        answer = await browse(service, "POST", f"/console{path}", headers=headers, data={**form, **more})
+        assert answer.status_code == 200, answer.text
+        [schedule] = service.state.schedules.values()
+        return schedule.person_id
+
+    async def shown(path: str, token: str | None) -> str:
+        page = await browse(service, "GET", f"/console{path}", headers=await signed_in(service, token))
+        return html.unescape(page.text)
+
+    assert await sent("/schedules", ANN, own_account="on") == "usr_ann"
+    [schedule] = service.state.schedules.values()
+    edit = f"/schedules/{schedule.id}"
+    assert 'id="own_account" name="own_account" type="checkbox" value="on" checked' in await shown(edit, ANN)
+    assert "Saving takes them out" in await shown(edit, BEN)
+    assert "with the accounts of" in await shown("/schedules", BEN)
+    assert await sent(edit, ANN, own_account="on", version="1", cron="0 9 * * *") == "usr_ann"
+    assert await sent(edit, BEN, version="2", cron="0 9 * * *") is None
+    assert "Saving takes them out" not in await shown(edit, ANN)
+    by_key = await shown(edit, None)
+    assert ('id="own_account"' in by_key, "signed in as a person" in by_key) == (False, True)

@@ -10,7 +10,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals, WhyNotApprovable
+from application.approvals.queries import ListApprovals, WhyNotApprovable, WhyNotEditable
 from application.runs.queries import GetRun
 from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
@@ -36,11 +36,13 @@ class WaitingApprovals:
         *,
         list_approvals: ListApprovals,
         why_not_approvable: WhyNotApprovable,
+        why_not_editable: WhyNotEditable,
         name_agents: NameAgents,
         get_run: GetRun,
     ) -> None:
         self._list_approvals = list_approvals
         self._why_not = why_not_approvable
+        self._why_fixed = why_not_editable
         self._name_agents = name_agents
         self._get_run = get_run
 
@@ -56,6 +58,7 @@ class WaitingApprovals:
         return {
             "approvals": page.items[::-1],
             "why_not": await self._why_not.execute(principal, page.items),
+            "why_fixed": await self._why_fixed.execute(principal, page.items),
             "runs_by_id": {run.id: run for run in runs},
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in page.items)),
             "may_decide": principal.role.includes(Role.OPERATOR),

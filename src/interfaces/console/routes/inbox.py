@@ -6,7 +6,7 @@ from litestar.params import FromPath, FromQuery
 
 from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
-from application.approvals.queries import GetApproval, WhyNotApprovable
+from application.approvals.queries import GetApproval, WhyNotApprovable, WhyNotEditable
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from domain.approvals.approval import Approval
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
@@ -28,10 +28,17 @@ class InboxPages:
     """Data of the page."""
 
     def __init__(
-        self, *, inbox: Inbox, name_agents: NameAgents, explain_tool: ExplainTool, why_not_approvable: WhyNotApprovable
+        self,
+        *,
+        inbox: Inbox,
+        name_agents: NameAgents,
+        explain_tool: ExplainTool,
+        why_not_approvable: WhyNotApprovable,
+        why_not_editable: WhyNotEditable,
     ) -> None:
         self._inbox = inbox
         self._why_not = why_not_approvable
+        self._why_fixed = why_not_editable
         self._name_agents = name_agents
         self._explain = explain_tool
 
@@ -83,7 +90,11 @@ class InboxPages:
             return context
         subject = item.subject
         if isinstance(subject, Approval):
-            context |= {"refusal": (await self._refusals(principal, (item,))).get(subject.id)}
+            fixed = await self._why_fixed.execute(principal, (subject,))
+            context |= {
+                "refusal": (await self._refusals(principal, (item,))).get(subject.id),
+                "fixed": fixed.get(subject.id),
+            }
             schema = await self.schema_of(principal, subject)
             fields = () if schema is None else fields_of(filled(schema, subject.arguments))
             digest = "" if schema is None else canonical_digest(schema)
@@ -189,8 +200,10 @@ async def decide_many(
 async def _arguments(
     principal: Principal, approval: Approval, data: dict[str, str], inbox_pages: InboxPages
 ) -> JsonObject | None:
-    """The edited arguments; None if nothing was edited. Raises CONFLICT `tool_changed` where the form is of an older
+    """The edited arguments; None if nothing was edited, or the form had none to edit. Raises CONFLICT `tool_changed` where the form is of an older
     schema, and INVALID."""
+    if "schema" not in data and "arguments" not in data:
+        return None
     if "arguments" in data:
         arguments = arguments_of(data["arguments"])
     else:

@@ -7,7 +7,7 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.name_agents import NameAgents
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals, WhyNotApprovable
+from application.approvals.queries import ListApprovals, WhyNotApprovable, WhyNotEditable
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
@@ -43,6 +43,7 @@ class RunPages:
         run_starters: RunStarters,
         list_approvals: ListApprovals,
         why_not_approvable: WhyNotApprovable,
+        why_not_editable: WhyNotEditable,
         list_audit_events: ListAuditEvents,
         trace_addresses: TraceAddresses,
     ) -> None:
@@ -52,6 +53,7 @@ class RunPages:
         self._run_starters = run_starters
         self._list_approvals = list_approvals
         self._why_not = why_not_approvable
+        self._why_fixed = why_not_editable
         self._list_audit = list_audit_events
         self._trace_addresses = trace_addresses
 
@@ -75,6 +77,7 @@ class RunPages:
             "trace": self._trace_addresses.of(run),
             "approvals": [each for each in approvals.items if each.state is ApprovalState.PENDING],
             "why_not": await self._why_not.execute(principal, approvals.items),
+            "why_fixed": await self._why_fixed.execute(principal, approvals.items),
             "decided": [each for each in approvals.items if each.state is not ApprovalState.PENDING],
             "sent_before": {
                 use.approval.approval_id

@@ -1,6 +1,6 @@
 """Schedules: when they run next, what came of the last time, and changes by admins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from litestar import Response, get, post
@@ -24,6 +24,7 @@ from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.run_starters import RunStarters
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 
@@ -40,12 +41,14 @@ class SchedulePages:
         list_schedules: ListSchedules,
         list_agents: ListAgents,
         name_agents: NameAgents,
+        run_starters: RunStarters,
         cron_times: CronTimes,
         clock: Clock,
     ) -> None:
         self._list_schedules = list_schedules
         self._list_agents = list_agents
         self._name_agents = name_agents
+        self._run_starters = run_starters
         self._times = cron_times
         self._clock = clock
 
@@ -58,7 +61,13 @@ class SchedulePages:
             "agents": [each for each in agents if each.config.enabled],
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in schedules)),
             "may_change": principal.role.includes(Role.ADMIN),
+            "is_person": principal.person_id is not None,
+            "people": await self.people(principal, schedules),
         }
+
+    async def people(self, principal: Principal, schedules: Iterable[Schedule]) -> dict[str, str]:
+        """Names of the people whose accounts are used, by their ids."""
+        return await self._run_starters.names(principal, (each.person_id for each in schedules))
 
     def _next(self, schedule: Schedule) -> Iterator[datetime]:
         """The next times; none while it is paused."""
@@ -90,6 +99,7 @@ async def create_schedule(
                 timezone=data.get("timezone") or "UTC",
                 agent=data.get("agent", ""),
                 input=(TextContent(text=data.get("input", "")),),
+                own_account="own_account" in data,
             )
         )
         return _to_list()
@@ -104,13 +114,20 @@ async def show_schedule(
     pages: NamedDependency[Pages],
     get_schedule: NamedDependency[GetSchedule],
     list_agents: NamedDependency[ListAgents],
+    schedule_pages: NamedDependency[SchedulePages],
 ) -> Response[str]:
     principal = request.principal
     principal.require(Role.ADMIN)
     schedule = await get_schedule.execute(principal, schedule_id)
     agents = await all_of(lambda page: list_agents.execute(principal=principal, page=page))
-    text = _text_of(schedule)
-    return pages.show(request, "schedule.html", {"schedule": schedule, "agents": agents, "text": text})
+    context = {
+        "schedule": schedule,
+        "agents": agents,
+        "text": _text_of(schedule),
+        "person_id": principal.person_id,
+        "people": await schedule_pages.people(principal, (schedule,)),
+    }
+    return pages.show(request, "schedule.html", context)
 
 
 @post("/schedules/{schedule_id:str}", status_code=200)
@@ -135,6 +152,7 @@ async def save_schedule(
                 changes=changes,
                 agent=data.get("agent"),
                 expected_version=entered_version(data.get("version", "")),
+                own_account="own_account" in data if request.principal.person_id is not None else None,
             )
         )
         return _to_list()

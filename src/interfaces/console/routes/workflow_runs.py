@@ -12,7 +12,7 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.name_agents import NameAgents
 from application.approvals.ports import ApprovalFilter
-from application.approvals.queries import ListApprovals, WhyNotApprovable
+from application.approvals.queries import ListApprovals, WhyNotApprovable, WhyNotEditable
 from application.system.pages import Page, PageRequest
 from application.workflows.replay_workflow_run import ReplayWorkflowRun, ReplayWorkflowRunCommand
 from application.workflows.resume_workflow_run import ResumeWorkflowRun, ResumeWorkflowRunCommand
@@ -53,9 +53,11 @@ class WorkflowRunPages:
         get_workflow_run: GetWorkflowRun,
         list_approvals: ListApprovals,
         why_not_approvable: WhyNotApprovable,
+        why_not_editable: WhyNotEditable,
         name_agents: NameAgents,
     ) -> None:
         self._why_not = why_not_approvable
+        self._why_fixed = why_not_editable
         self._get = get_workflow_run
         self._approvals = list_approvals
         self._name_agents = name_agents
@@ -77,6 +79,7 @@ class WorkflowRunPages:
             "questions": questions,
             "approvals": approvals,
             "why_not": await self._why_not.execute(principal, approvals),
+            "why_fixed": await self._why_fixed.execute(principal, approvals),
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in approvals)),
             "agents_waiting": [node for node in run.waiting_nodes if node.run_id is not None],
             "may_decide": principal.role.includes(Role.OPERATOR),
