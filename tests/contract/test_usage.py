@@ -10,7 +10,7 @@ from application.runs.ports import ClaimedRun, LeaseLost
 from application.system.pages import PageRequest
 from application.usage.ports import Reservation, UsageFilter
 from domain.errors import ServiceError
-from domain.ids import AgentId
+from domain.ids import AgentId, ApiKeyId
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.usage.daily_usage import UsageKey, UsageSum
@@ -106,6 +106,29 @@ async def test_sums_are_of_the_days_agent_and_model_asked_for(run_stores: Stores
     assert [entry.model for entry in await sums(run_stores, UsageFilter(model="openai:b"))] == ["openai:b"]
     assert len(await sums(run_stores, UsageFilter(agent_id=AGENT))) == 5
     assert await sums(run_stores, UsageFilter(agent_id=AgentId("agt_other"))) == ()
+
+
+@pytest.mark.requirement("A10", "U6")
+async def test_what_is_spent_is_summed_by_who_started_the_runs(run_stores: Stores) -> None:
+    for number, starter in enumerate(("usr_ada", "key_bob", "usr_ada"), start=1):
+        thread_id = a_thread_id(10 + number)
+        await run_stores.threads.add(a_thread(thread_id))
+        run = replace(run_number(number, thread_id=thread_id), requested_by=ApiKeyId(starter))
+        await spend(run_stores, await start_and_claim(run_stores, run), spending(), spending(days=-number))
+    by_person = UsageFilter(by=frozenset({UsageKey.PERSON}))
+    [bob, ada] = await sums(run_stores, by_person)
+    assert [(each.started_by, each.model_calls, each.cost_usd) for each in (bob, ada)] == [
+        ("key_bob", 2, 2 * Decimal("0.003000001")),
+        ("usr_ada", 4, 4 * Decimal("0.003000001")),
+    ]
+    adas = await sums(run_stores, UsageFilter(started_by="usr_ada", since=TODAY))
+    assert [(each.day, each.started_by, each.model_calls) for each in adas] == [(TODAY, None, 2)]
+    by_day = replace(by_person, by=frozenset({UsageKey.DAY, UsageKey.PERSON}))
+    first = await run_stores.usage.page(ORG, by_day, PageRequest(limit=1))
+    rest = await run_stores.usage.page(ORG, by_day, PageRequest(cursor=first.next_cursor))
+    found = [(each.day, each.started_by) for each in (*first.items, *rest.items)]
+    assert found[:2] == [(TODAY, "key_bob"), (TODAY, "usr_ada")]
+    assert len(found) == 5
 
 
 @pytest.mark.requirement("A10")

@@ -15,7 +15,7 @@ from domain.usage.daily_usage import UsageKey, UsageSum
 from tests.doubles.paging import SortKey, oldest_first
 from tests.doubles.state import InMemoryState
 
-_Keys = tuple[date | None, AgentId | None, str | None]
+_Keys = tuple[date | None, AgentId | None, str | None, str | None]
 
 
 class InMemoryUsageStore:
@@ -25,10 +25,10 @@ class InMemoryUsageStore:
         self._state = state
 
     async def page(self, organization_id: OrganizationId, wanted: UsageFilter, request: PageRequest) -> Page[UsageSum]:
-        """Newest day first, then by agent and model."""
+        """Newest day first, then by agent, model and who started the runs."""
         groups: dict[_Keys, list[ModelSpending]] = {}
         for run, spending in self._state.spent:
-            if run.organization_id == organization_id and _matches(run, spending, wanted):
+            if run.organization_id == organization_id and _matches(run, spending, wanted) and _has_starter(run, wanted):
                 groups.setdefault(_keys(run, spending, wanted), []).append(spending)
         return oldest_first([_sum(keys, spent) for keys, spent in groups.items()], _order, request)
 
@@ -61,21 +61,29 @@ def _matches(run: Run, spending: ModelSpending, wanted: UsageFilter) -> bool:
     )
 
 
+def _has_starter(run: Run, wanted: UsageFilter) -> bool:
+    """Sums by person are of runs that have one."""
+    is_of_anyone = UsageKey.PERSON not in wanted.by and wanted.started_by is None
+    return is_of_anyone or (run.requested_by is not None and wanted.started_by in (None, run.requested_by))
+
+
 def _keys(run: Run, spending: ModelSpending, wanted: UsageFilter) -> _Keys:
     return (
         spending.at.date() if UsageKey.DAY in wanted.by else None,
         run.agent_id if UsageKey.AGENT in wanted.by else None,
         spending.model if UsageKey.MODEL in wanted.by else None,
+        run.requested_by if UsageKey.PERSON in wanted.by else None,
     )
 
 
 def _sum(keys: _Keys, spent: Iterable[ModelSpending]) -> UsageSum:
-    day, agent_id, model = keys
+    day, agent_id, model, started_by = keys
     used = [spending.usage for spending in spent]
     return UsageSum(
         day=day,
         agent_id=agent_id,
         model=model,
+        started_by=started_by,
         model_calls=len(used),
         input_tokens=sum(entry.input_tokens for entry in used),
         output_tokens=sum(entry.output_tokens for entry in used),
@@ -90,4 +98,4 @@ def _sum(keys: _Keys, spent: Iterable[ModelSpending]) -> UsageSum:
 def _order(entry: UsageSum) -> SortKey:
     """Falling days as rising numbers."""
     day = 0 if entry.day is None else date.max.toordinal() - entry.day.toordinal()
-    return (f"{day:08d}", f"{entry.agent_id or ''} {entry.model or ''}")
+    return (f"{day:08d}", f"{entry.agent_id or ''} {entry.model or ''} {entry.started_by or ''}")

@@ -24,6 +24,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0056": ("0031", "adds to schedules what none from before has"),
     "0054": ("0031", "adds an index"),
     "0083": ("0031", "adds an index"),
+    "0109": ("0031", "adds sums of what the saved runs used"),
     "0057": ("0031", "adds to agents what none from before has"),
     "0050": ("0031", "adds to runs what all from before have alike, and to schedules what none has"),
     "0044": ("0031", "adds to requests of runs what none from before has"),

@@ -5603,7 +5603,7 @@ export interface components {
          * @description The keys by which usage can be grouped.
          * @enum {string}
          */
-        UsageKey: "day" | "agent" | "model";
+        UsageKey: "day" | "agent" | "model" | "person";
         /**
          * UsagePage
          * @description A page of sums; `next_cursor` is null on the last one.
@@ -5625,6 +5625,8 @@ export interface components {
             agent_id: string | null;
             /** @description The model; null if summed over. */
             model: string | null;
+            /** @description Who started the runs: the id of a user or an API key, or `schedule:` and the id of a schedule; null if summed over. */
+            started_by: string | null;
             /** @description Number of model calls. */
             model_calls: number;
             /** @description Input tokens, cached ones included. */

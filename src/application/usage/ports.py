@@ -11,6 +11,8 @@ from domain.ids import AgentId, OrganizationId
 from domain.runs.lease import Lease
 from domain.usage.daily_usage import UsageKey, UsageSum
 
+BY_AGENT_AND_MODEL = frozenset({UsageKey.DAY, UsageKey.AGENT, UsageKey.MODEL})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFilter:
@@ -21,14 +23,15 @@ class UsageFilter:
     until: date | None = None
     agent_id: AgentId | None = None
     model: str | None = None
-    by: frozenset[UsageKey] = frozenset(UsageKey)
+    started_by: str | None = None
+    by: frozenset[UsageKey] = BY_AGENT_AND_MODEL
 
 
 class UsageReports(Protocol):
     """Daily sums. They grow with every step that stores a model's reply (`Step.spent`)."""
 
     async def page(self, organization_id: OrganizationId, wanted: UsageFilter, request: PageRequest) -> Page[UsageSum]:
-        """Newest day first, then by agent and model."""
+        """Newest day first, then by agent, model and who started the runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

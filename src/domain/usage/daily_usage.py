@@ -1,4 +1,4 @@
-"""Model usage of an organization's agents, summed by day, agent and model."""
+"""Model usage of an organization's agents, summed by day, agent, model and who started the runs."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -14,14 +14,16 @@ class UsageKey(StrEnum):
     DAY = "day"
     AGENT = "agent"
     MODEL = "model"
+    PERSON = "person"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
-    """The usage of one group. `day`, `agent_id` and `model` are None if the sum includes all of
+    """The usage of one group. `day`, `agent_id`, `model` and `started_by` are None if the sum includes all of
     them.
 
     - Days are in UTC. `model` has the form `PROVIDER:NAME` and names the model that answered.
+    - `started_by` is who or what started the run, as `Run.requested_by`; a called run has that of its caller.
     - `input_tokens` includes `cached_tokens`, `output_tokens` includes `reasoning_tokens`.
     - `cost_usd` sums the calls with a known price; `unpriced_calls` counts the others.
     - `estimated_calls`: calls whose provider reported no tokens.
@@ -38,3 +40,4 @@ class UsageSum:
     cost_usd: Decimal
     unpriced_calls: int
     estimated_calls: int
+    started_by: str | None = None

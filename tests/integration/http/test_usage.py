@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from domain.runs.usage import ModelSpending, ModelUsage
-from tests.builders import ORG, OTHER_ORG, START, a_run
+from tests.builders import KEY, ORG, OTHER_ORG, START, a_run
 from tests.integration.http.service import OTHER_ADMIN, Service, paths_of, problem_of
 
 USED = ModelUsage(input_tokens=100, output_tokens=20, cached_tokens=40, cost_usd=Decimal("0.0015"))
@@ -15,7 +15,7 @@ USED = ModelUsage(input_tokens=100, output_tokens=20, cached_tokens=40, cost_usd
 
 def book(service: Service) -> None:
     """Two calls of one model yesterday, one today; and one of another organization."""
-    run = a_run()
+    run = replace(a_run(), requested_by=KEY)
     theirs = replace(run, organization_id=OTHER_ORG)
     assert run.organization_id == ORG
     for owner, days in ((run, 1), (run, 1), (run, 0), (theirs, 0)):
@@ -34,6 +34,7 @@ async def test_usage_is_reported_by_day_agent_and_model(service: Service) -> Non
         "day": (START - timedelta(days=1)).date().isoformat(),
         "agent_id": a_run().agent_id,
         "model": "openai:gpt-5-mini",
+        "started_by": None,
         "model_calls": 2,
         "input_tokens": 200,
         "output_tokens": 40,
@@ -54,6 +55,8 @@ async def test_usage_is_summed_over_what_is_not_asked_for(service: Service) -> N
     assert (by_agent["day"], by_agent["model"], by_agent["model_calls"]) == (None, None, 3)
     by_both = (await service.call("GET", "/v1/usage?by=agent&by=day")).json()["data"]
     assert [entry["model_calls"] for entry in by_both] == [1, 2]
+    [by_person] = (await service.call("GET", f"/v1/usage?by=person&started_by={KEY}")).json()["data"]
+    assert (by_person["started_by"], by_person["day"], by_person["model_calls"]) == (KEY, None, 3)
     one_day = (await service.call("GET", f"/v1/usage?since={START.date()}&until={START.date()}")).json()["data"]
     assert [entry["model_calls"] for entry in one_day] == [1]
 

@@ -95,6 +95,7 @@ OF_NO_THREAD = {
     "organization_group",
     "organization_group_member",
     "person_grant",
+    "person_usage",
     "provisioned_user",
     "scim_token",
     "secret",

@@ -2339,7 +2339,7 @@ class UpdateWorkflowBody(TypedDict):
     """Edges of the graph."""
 
 
-UsageKey: TypeAlias = Literal['day', 'agent', 'model']
+UsageKey: TypeAlias = Literal['day', 'agent', 'model', 'person']
 """The keys by which usage can be grouped."""
 
 
@@ -2352,6 +2352,8 @@ class UsageView(TypedDict):
     """Id of the agent; null if summed over."""
     model: str | None
     """The model; null if summed over."""
+    started_by: str | None
+    """Who started the runs: the id of a user or an API key, or `schedule:` and the id of a schedule; null if summed over."""
     model_calls: int
     """Number of model calls."""
     input_tokens: int

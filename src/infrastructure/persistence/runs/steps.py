@@ -283,7 +283,7 @@ def _store_rest(
         add_calls(connection, organization_id, step.recorded)
         check_settled = settle_calls(connection, run_id, step.settled, step.messages)
         record(connection, *step.audit)
-        add_spending(connection, organization_id, after.agent_id, run_id, step.spent)
+        add_spending(connection, after, step.spent)
         if after.overview is not None and row.without_overview:
             _set_overview.run(connection, {"of_run": run_id, "new_overview": after.overview})
         if after.status.is_terminal and row.rolled_back:

@@ -1,4 +1,4 @@
--- revision 0083
+-- revision 0109
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -851,3 +851,22 @@ CREATE TABLE person_grant (
 CREATE INDEX ix_person_grant_server_id ON person_grant (server_id);
 CREATE INDEX ix_person_grant_person_id ON person_grant (person_id);
 CREATE INDEX ix_run_not_completed ON run (organization_id, status, created_at, id) WHERE status NOT IN ('queued', 'in_progress', 'requires_action', 'completed');
+CREATE TABLE person_usage (
+	organization_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	started_by TEXT NOT NULL,
+	agent_id TEXT NOT NULL,
+	model TEXT NOT NULL,
+	model_calls BIGINT NOT NULL,
+	input_tokens BIGINT NOT NULL,
+	output_tokens BIGINT NOT NULL,
+	cached_tokens BIGINT NOT NULL,
+	reasoning_tokens BIGINT NOT NULL,
+	cost_nano_usd BIGINT NOT NULL,
+	unpriced_calls BIGINT NOT NULL,
+	estimated_calls BIGINT NOT NULL,
+	CONSTRAINT pk_person_usage PRIMARY KEY (organization_id, day, started_by, agent_id, model),
+	CONSTRAINT fk_person_usage_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID
+;

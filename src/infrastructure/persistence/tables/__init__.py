@@ -44,7 +44,7 @@ from infrastructure.persistence.tables.schedules import schedule
 from infrastructure.persistence.tables.secrets import secret
 from infrastructure.persistence.tables.sources import source, source_chunk, source_part
 from infrastructure.persistence.tables.threads import message, thread
-from infrastructure.persistence.tables.usage import budget_reservation, usage
+from infrastructure.persistence.tables.usage import budget_reservation, person_usage, usage
 from infrastructure.persistence.tables.webhooks import push_config, webhook_delivery, webhook_key
 from infrastructure.persistence.tables.workflows import (
     workflow,
@@ -87,6 +87,7 @@ __all__ = [
     "organization_group",
     "organization_group_member",
     "person_grant",
+    "person_usage",
     "provisioned_user",
     "push_config",
     "run",

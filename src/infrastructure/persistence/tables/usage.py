@@ -1,4 +1,4 @@
-"""Tables of usage by models, and of reservations against daily budgets."""
+"""Tables of usage by models and by who started runs, and of reservations against daily budgets."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
 
@@ -21,6 +21,26 @@ usage = Table(
     Column("unpriced_calls", BigInteger, nullable=False),
     Column("reasoning_tokens", BigInteger, nullable=False, server_default="0"),
     Column("estimated_calls", BigInteger, nullable=False, server_default="0"),
+    sqlite_with_rowid=False,
+)
+
+# The same by who started the runs: `run.requested_by`.
+person_usage = Table(
+    "person_usage",
+    metadata,
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("started_by", PlainText, primary_key=True),
+    Column("agent_id", PlainText, primary_key=True),
+    Column("model", PlainText, primary_key=True),
+    Column("model_calls", BigInteger, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("reasoning_tokens", BigInteger, nullable=False),
+    Column("cost_nano_usd", NanoUsd, nullable=False),
+    Column("unpriced_calls", BigInteger, nullable=False),
+    Column("estimated_calls", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 

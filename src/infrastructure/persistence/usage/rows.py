@@ -1,14 +1,14 @@
-"""Adds the usage of a model call to the sums of its day."""
+"""Adds the usage of a model call to the sums of its day, and to those of who started the run."""
 
 from collections.abc import Iterable
 
-from sqlalchemy import Connection, bindparam, update
+from sqlalchemy import Connection, Table, bindparam, update
 
-from domain.ids import AgentId, OrganizationId, RunId
+from domain.runs.run import Run
 from domain.runs.usage import ModelSpending
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.prepared import Prepared
-from infrastructure.persistence.tables import budget_reservation, usage
+from infrastructure.persistence.tables import budget_reservation, person_usage, usage
 
 SUMMED = (
     "model_calls",
@@ -21,14 +21,20 @@ SUMMED = (
     "estimated_calls",
 )
 
-_insert = upsert(usage).inline()
-_add = Prepared(
-    _insert.on_conflict_do_update(
-        index_elements=["organization_id", "day", "agent_id", "model"],
-        set_={name: usage.c[name] + _insert.excluded[name] for name in SUMMED},
-    ),
-    columns=[column.name for column in usage.columns],
-)
+
+def _adding_to(table: Table) -> Prepared:
+    insert = upsert(table).inline()
+    return Prepared(
+        insert.on_conflict_do_update(
+            index_elements=[column.name for column in table.primary_key],
+            set_={name: table.c[name] + insert.excluded[name] for name in SUMMED},
+        ),
+        columns=[column.name for column in table.columns],
+    )
+
+
+_add = _adding_to(usage)
+_add_by_person = _adding_to(person_usage)
 _settle = Prepared(
     update(budget_reservation)
     .where(budget_reservation.c.run_id == bindparam("of_run"))
@@ -36,21 +42,15 @@ _settle = Prepared(
 )
 
 
-def add_spending(
-    connection: Connection,
-    organization_id: OrganizationId,
-    agent_id: AgentId,
-    run_id: RunId,
-    spent: Iterable[ModelSpending],
-) -> None:
+def add_spending(connection: Connection, run: Run, spent: Iterable[ModelSpending]) -> None:
     """Add it in the transaction of the step that stores the reply."""
     # All transactions lock the shared sums in one order.
     for spending in sorted(spent, key=lambda spending: (spending.at.date(), spending.model)):
         used = spending.usage
         row: dict[str, object] = {
-            "organization_id": organization_id,
+            "organization_id": run.organization_id,
             "day": spending.at.date().toordinal(),
-            "agent_id": agent_id,
+            "agent_id": run.agent_id,
             "model": spending.model,
             "model_calls": 1,
             "input_tokens": used.input_tokens,
@@ -62,5 +62,7 @@ def add_spending(
             "estimated_calls": int(used.estimated),
         }
         _add.run(connection, row)
+        if run.requested_by is not None:
+            _add_by_person.run(connection, {**row, "started_by": run.requested_by})
         if spending.still_reserved_usd is not None:
-            _settle.run(connection, {"of_run": run_id, "left": spending.still_reserved_usd})
+            _settle.run(connection, {"of_run": run.id, "left": spending.still_reserved_usd})

@@ -29,7 +29,7 @@ from domain.usage.daily_usage import UsageKey, UsageSum
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, page_of
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.tables import budget_reservation, run, usage
+from infrastructure.persistence.tables import budget_reservation, person_usage, run, usage
 from infrastructure.persistence.usage.rows import SUMMED
 
 _MAX_ORDINAL = date.max.toordinal()
@@ -122,11 +122,13 @@ def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -
 
 def _grouped(organization_id: OrganizationId, wanted: UsageFilter) -> Select[Any]:
     """Sums by the wanted keys; other keys are 0 or empty, so that one order fits all."""
-    columns = usage.c
+    of_person = UsageKey.PERSON in wanted.by or wanted.started_by is not None
+    columns = (person_usage if of_person else usage).c
     keys: list[tuple[str, ColumnElement[Any], UsageKey, ColumnElement[Any]]] = [
         ("day", columns.day, UsageKey.DAY, literal(0)),
         ("agent_id", columns.agent_id, UsageKey.AGENT, literal("")),
         ("model", columns.model, UsageKey.MODEL, literal("")),
+        ("started_by", columns.started_by if of_person else literal(""), UsageKey.PERSON, literal("")),
     ]
     selected = [(column if key in wanted.by else empty).label(name) for name, column, key, empty in keys]
     sums = [func.sum(columns[name]).label(name) for name in SUMMED]
@@ -139,6 +141,8 @@ def _grouped(organization_id: OrganizationId, wanted: UsageFilter) -> Select[Any
         statement = statement.where(columns.agent_id == wanted.agent_id)
     if wanted.model is not None:
         statement = statement.where(columns.model == wanted.model)
+    if wanted.started_by is not None:
+        statement = statement.where(columns.started_by == wanted.started_by)
     return statement.group_by(*(column for _, column, key, _ in keys if key in wanted.by))
 
 
@@ -146,19 +150,24 @@ def _after(grouped: Select[Any], cursor: str | None) -> Select[Any]:
     rows = grouped.subquery()
     # Without grouping, a sum over nothing is one empty row.
     statement = (
-        select(rows).where(rows.c.model_calls.is_not(None)).order_by(rows.c.day.desc(), rows.c.agent_id, rows.c.model)
+        select(rows)
+        .where(rows.c.model_calls.is_not(None))
+        .order_by(rows.c.day.desc(), rows.c.agent_id, rows.c.model, rows.c.started_by)
     )
     if cursor is None:
         return statement
     day, rest = decode_cursor(cursor)
-    agent_id, _, model = rest.partition(" ")
+    keys, _, started_by = rest.partition("\n")
+    agent_id, _, model = keys.partition(" ")
     last = min(day, _MAX_ORDINAL)
-    later = tuple_(rows.c.agent_id, rows.c.model) > tuple_(literal(agent_id), literal(model))
+    later = tuple_(rows.c.agent_id, rows.c.model, rows.c.started_by) > tuple_(
+        literal(agent_id), literal(model), literal(started_by)
+    )
     return statement.where(or_(rows.c.day < last, and_(rows.c.day == last, later)))
 
 
 def _cursor(row: AnyRow) -> str:
-    return encode_cursor(row.day, f"{row.agent_id} {row.model}")
+    return encode_cursor(row.day, f"{row.agent_id} {row.model}\n{row.started_by}")
 
 
 def _usage_sum(row: AnyRow) -> UsageSum:
@@ -166,6 +175,7 @@ def _usage_sum(row: AnyRow) -> UsageSum:
         day=date.fromordinal(row.day) if row.day else None,
         agent_id=AgentId(row.agent_id) if row.agent_id else None,
         model=row.model or None,
+        started_by=row.started_by or None,
         model_calls=int(row.model_calls),
         input_tokens=int(row.input_tokens),
         output_tokens=int(row.output_tokens),

@@ -16,6 +16,7 @@ from interfaces.http.agents.views import AgentView
 from interfaces.http.usage.views import UsageView
 
 _DIMENSIONS = ("day", "agent", "model")
+_CHOICES = (*_DIMENSIONS, "person", "all")
 
 
 def usage(
@@ -28,13 +29,18 @@ def usage(
     agent: AgentOption = None,
     model: Annotated[str | None, typer.Option("--model", metavar="PROVIDER:NAME", help="Only this model.")] = None,
     by: Annotated[
-        str, typer.Option("--by", metavar="DIMENSION", help="The sums are by day, agent or model; or `all` three.")
+        str,
+        typer.Option(
+            "--by",
+            metavar="DIMENSION",
+            help="The sums are by day, agent, model or person; or by `all` of the first three.",
+        ),
     ] = "day",
     as_json: JsonFlag = False,
 ) -> None:
-    """Show tokens and cost by day, agent and model."""
-    if by not in (*_DIMENSIONS, "all"):
-        raise wrong_choice("--by", by, (*_DIMENSIONS, "all"))
+    """Show tokens and cost by day, agent, model or person."""
+    if by not in _CHOICES:
+        raise wrong_choice("--by", by, _CHOICES)
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -52,7 +58,8 @@ def usage(
             session.terminal.json(page)
             return
         sums = entries_of(UsageView, page)
-        names = await names_by_id(api, "agt") if by in ("agent", "all") and sums else {}
+        prefixes = {"agent": ["agt"], "all": ["agt"], "person": ["usr", "key", "sch"]}.get(by, []) if sums else []
+        names = await names_by_id(api, *prefixes)
         keys = _DIMENSIONS if by == "all" else (by,)
         session.terminal.table(
             (*keys, "cost", "input", "output", "calls", "cached", "unpriced calls"),
@@ -73,7 +80,13 @@ def _day(option: str, text: str | None) -> str | None:
 
 def _keys(entry: UsageView, keys: tuple[str, ...], names: Mapping[str, str]) -> list[str]:
     agent_id = entry["agent_id"] or ""
-    values = {"day": entry["day"] or "", "agent": names.get(agent_id, agent_id), "model": entry["model"] or ""}
+    starter = (entry["started_by"] or "").removeprefix("schedule:")
+    values = {
+        "day": entry["day"] or "",
+        "agent": names.get(agent_id, agent_id),
+        "model": entry["model"] or "",
+        "person": names.get(starter, starter),
+    }
     return [values[key] for key in keys]
 
 

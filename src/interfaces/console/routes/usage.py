@@ -61,7 +61,7 @@ async def show_usage_by_person(
 async def download_usage_by_person(
     request: ConsoleRequest, usage_people: NamedDependency[UsagePeople], asked: NamedDependency[FormValues]
 ) -> Response[str]:
-    return _table(*await usage_people.table(request.principal, asked))
+    return _table("usage-people.csv", await usage_people.table(request.principal, asked))
 
 
 def _table(name: str, text: str) -> Response[str]:

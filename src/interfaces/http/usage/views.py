@@ -12,6 +12,10 @@ class UsageView(TypedDict):
     day: Annotated[Annotated[str, Format("date")] | None, "The UTC day; null if summed over."]
     agent_id: Annotated[str | None, "Id of the agent; null if summed over."]
     model: Annotated[str | None, "The model; null if summed over."]
+    started_by: Annotated[
+        str | None,
+        "Who started the runs: the id of a user or an API key, or `schedule:` and the id of a schedule; null if summed over.",
+    ]
     model_calls: Annotated[int, "Number of model calls."]
     input_tokens: Annotated[int, "Input tokens, cached ones included."]
     output_tokens: Annotated[int, "Output tokens, those of reasoning included."]
@@ -35,6 +39,7 @@ def usage_view(entry: UsageSum) -> UsageView:
         "day": None if entry.day is None else entry.day.isoformat(),
         "agent_id": entry.agent_id,
         "model": entry.model,
+        "started_by": entry.started_by,
         "model_calls": entry.model_calls,
         "input_tokens": entry.input_tokens,
         "output_tokens": entry.output_tokens,

@@ -160,6 +160,16 @@ def test_usage_is_summed_by_what_is_asked_for() -> None:
     assert service.run("usage", "--by", "week").exit_code == 2
 
 
+def test_usage_by_person_has_their_names() -> None:
+    used = {"cost_usd": 0.5, "input_tokens": 7, "output_tokens": 3, "model_calls": 2}
+    entries = [whole(UsageView, {"started_by": starter, **used}) for starter in ("usr_1", "schedule:sch_1", "key_1")]
+    service = FakeService().on("GET", "/v1/usage", page(*entries))
+    service.on("GET", "/v1/users", page({"id": "usr_1", "name": "Ada"}))
+    service.on("GET", "/v1/schedules", page({"id": "sch_1", "name": "nightly"}))
+    outcome = service.run("usage", "--by", "person")
+    assert [line.split()[0] for line in outcome.out.splitlines()[1:]] == ["Ada", "nightly", "key_1"]
+
+
 def test_the_settings_of_the_organization_are_shown_and_unknown_ones_refused() -> None:
     organization = whole(OrganizationView, {"id": "org_1", "name": "acme", "daily_budget_usd": 5.0})
     service = FakeService().on("GET", "/v1/organization", organization)
