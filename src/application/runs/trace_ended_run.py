@@ -40,5 +40,5 @@ class TraceEndedRun:
         for call in calls:
             ended_with_run = call.settled_at is not None and call.settled_at == run.finished_at
             if call.turn == last_turn and (ended_with_run or call.was_settled_by_people):
-                self._tracer.tool_call(ToolCallRecord.of(run, guard.call(call), None))
+                self._tracer.tool_call(ToolCallRecord(run=run, call=guard.call(call), tool=None))
         self._tracer.run_finished(run, agent)

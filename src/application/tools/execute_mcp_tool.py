@@ -25,7 +25,7 @@ from application.tools.ask_for_account import AskForAccount, CallWithoutAccount,
 from application.tools.call_context import ASKS_META, KEEPS_STATE_META, ToolCallContext
 from application.tools.ports import CapabilitiesMissing, InputAwaited
 from application.tools.result_limits import limited_reply
-from application.tools.result_text import reply_content
+from application.tools.result_text import reply_result
 from domain.errors import ServiceError, is_storage_away
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientRequestKind
@@ -157,7 +157,7 @@ class ExecuteMcpTool:
             if context.relay is not None:
                 again = await _relayed(context.relay, asked, given)
             elif asked.ended and not tool.repeatable:
-                return failure_text.input_undeliverable(asked.questions[0].message, reply_content(reply).text)
+                return failure_text.input_undeliverable(asked.questions[0].message, reply_result(reply).text)
             else:
                 again = self._asked(server, asked, given, known, keeps_state=binding.continues and context.keeps_state)
             if isinstance(again, ToolResult):
@@ -181,7 +181,7 @@ class ExecuteMcpTool:
         if reply.is_error:
             if context.on_reply is not None and context.max_results is None:
                 context.on_reply(reply)
-            return failure_text.server_said_error(reply_content(reply).text)
+            return failure_text.server_said_error(reply_result(reply).text)
         turn = Turn()
         violations = self._output_violations(server, binding, reply)
         await turn.rest()
@@ -191,9 +191,9 @@ class ExecuteMcpTool:
             reply = limited_reply(reply, context.max_results)
         elif context.on_reply is not None:
             context.on_reply(reply)
-        content = reply_content(reply)
+        result = reply_result(reply)
         await turn.rest()
-        return ToolResult.succeeded(content.text, content.images, content.files)
+        return result
 
     async def _refusal(self, tool: Tool, binding: McpBinding, scope: ConnectionScope) -> ToolResult | None:
         """The reason not to call the tool: removed, in quarantine, or changed since the run began."""

@@ -3,12 +3,11 @@ blocks by kind."""
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from application.mcp.ports import ContentBlock, ContentKind, McpReply
 from domain.json_value import JsonValue
 from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, size_of
-from domain.threads.message import FileContent, ImageContent
+from domain.tools.result import ToolResult
 
 TEXT_LIMIT_BYTES = 64 * 1024
 FAILURE_LIMIT_BYTES = 2 * 1024
@@ -20,29 +19,20 @@ def value_text(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyContent:
-    """What a model gets of a reply."""
-
-    text: str
-    images: tuple[ImageContent, ...] = ()
-    files: tuple[FileContent, ...] = ()
-
-
-def reply_content(reply: McpReply) -> ReplyContent:
-    """Texts are joined by line breaks; what is not attached is described, and so are resources. `structuredContent` is
+def reply_result(reply: McpReply) -> ToolResult:
+    """The reply as a succeeded result. Texts are joined by line breaks; what is not attached is described, and so are resources. `structuredContent` is
     used if there is no text."""
     if len(reply.content) == 1 and (only := reply.content[0]).kind is ContentKind.TEXT and only.text:
-        return ReplyContent(text=only.text)
+        return ToolResult.succeeded(only.text)
     texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]
     if not texts and reply.structured is not None:
         texts = [value_text(reply.structured)]
     attached = tuple(_attached(reply))
     others = [block.text for block in reply.content if block.text and _is_described(block, attached)]
-    return ReplyContent(
-        text="\n".join(texts + others),
-        images=tuple([block.image for block in attached if block.image is not None]),
-        files=tuple([block.file for block in attached if block.file is not None]),
+    return ToolResult.succeeded(
+        "\n".join(texts + others),
+        tuple([block.image for block in attached if block.image is not None]),
+        tuple([block.file for block in attached if block.file is not None]),
     )
 
 

@@ -12,6 +12,7 @@ from domain.ids import ToolCallId
 from domain.runs.ledger import ToolCall
 from domain.runs.provider_error import ProviderError
 from domain.runs.run import Run
+from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowRun
@@ -34,31 +35,24 @@ class GenerationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallRecord:
-    """A finished tool call. `tool` is None if the run has no such tool."""
+    """A settled tool call. `tool` is None if the run has no such tool."""
 
     run: Run
     call: ToolCall
     tool: Tool | None
-    text: str
-    is_error: bool
-    started_at: datetime
-    finished_at: datetime
 
-    @classmethod
-    def of(cls, run: Run, call: ToolCall, tool: Tool | None) -> "ToolCallRecord":
-        """The record of a settled call in the ledger. It is the same however often and by whichever
-        process it is created."""
-        if call.result is None or call.settled_at is None:
-            raise ValueError(f"call {call.id} is not settled")
-        return cls(
-            run=run,
-            call=call,
-            tool=tool,
-            text=call.result.text,
-            is_error=call.result.is_error,
-            started_at=call.settled_at - timedelta(milliseconds=call.duration_ms or 0),
-            finished_at=call.settled_at,
-        )
+    @property
+    def result(self) -> ToolResult:
+        """Raises ValueError if the call is not settled."""
+        return self.call.outcome[0]
+
+    @property
+    def started_at(self) -> datetime:
+        return self.finished_at - timedelta(milliseconds=self.call.duration_ms or 0)
+
+    @property
+    def finished_at(self) -> datetime:
+        return self.call.outcome[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Ends a run for a call that policy blocks with `on_block: halt`; every call gets a result."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from domain.ids import ToolCallId
 from domain.policy.decision import Decision
 from domain.runs.audit_trail import run_ended_audit, session_halted_audit
 from domain.runs.closing import tool_message
@@ -14,20 +15,13 @@ from domain.runs.step import Step
 POLICY = "policy"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecidedCall:
-    """A call after its check: settled if it is not executed. `decision` is that of policy, if policy was evaluated."""
-
-    call: ToolCall
-    decision: Decision | None = None
-
-    @property
-    def is_settled(self) -> bool:
-        return self.call.state is ToolCallState.SETTLED
-
-    @property
-    def halts(self) -> bool:
-        return self.is_settled and self.decision is not None and self.decision.halts
+def halting_call(calls: Sequence[ToolCall], decisions: Mapping[ToolCallId, Decision | None]) -> ToolCall | None:
+    """The first call that is blocked by a decision that halts the run. `decisions` are those of policy, by call."""
+    for call in calls:
+        decision = decisions.get(call.id)
+        if decision is not None and decision.halts and call.state is ToolCallState.SETTLED:
+            return call
+    return None
 
 
 def halted_end(run: Run, calls: tuple[ToolCall, ...], blocked: ToolCall, *, said: str | None, at: datetime) -> Step:

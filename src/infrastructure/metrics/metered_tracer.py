@@ -44,7 +44,7 @@ class MeteredTracer:
         self._turns: LruCache[RunId, _Turn] = LruCache(MAX_TURNS_UNDER_WAY)
         # Looking up a metric by labels costs more than counting.
         self._gateway_calls: dict[tuple[ToolType, ToolOutcome], Histogram] = {}
-        self._tool_calls: dict[tuple[ToolType | None, ToolOutcome | None], Histogram] = {}
+        self._tool_calls: dict[tuple[ToolType | None, ToolOutcome], Histogram] = {}
         self._model_calls: dict[tuple[str, bool], Histogram] = {}
         self._tokens: dict[str, tuple[Counter, Counter, Counter]] = {}
         self._costs: dict[str, Counter] = {}
@@ -79,12 +79,11 @@ class MeteredTracer:
         self._tracer.generation(record)
 
     def tool_call(self, record: ToolCallRecord) -> None:
-        call = record.call
-        kind = (call.type, None if call.result is None else call.result.outcome)
+        kind = (record.call.type, record.result.outcome)
         found = self._tool_calls.get(kind)
         if found is None:
             shown = _UNKNOWN_TOOL if kind[0] is None else kind[0].value
-            labelled = self._instruments.tool_call.labels(shown, "error" if kind[1] is None else _OUTCOMES[kind[1]])
+            labelled = self._instruments.tool_call.labels(shown, _OUTCOMES[kind[1]])
             found = self._tool_calls[kind] = labelled
         found.observe((record.finished_at - record.started_at).total_seconds())
         self._tracer.tool_call(record)

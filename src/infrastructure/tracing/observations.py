@@ -161,7 +161,7 @@ def tool_call_observation(record: ToolCallRecord) -> Observation:
         "server_id": call.server_id,
         "tool_call_id": call.id,
         "turn": call.turn,
-        "is_error": record.is_error,
+        "is_error": record.result.is_error,
     }
     named = _named_by_server(record)
     if named is not None:
@@ -179,7 +179,7 @@ def tool_call_observation(record: ToolCallRecord) -> Observation:
         finished_at=record.finished_at,
         trace_metadata=_trace_metadata(run, None),
         input=call.params,
-        output=record.text,
+        output=record.result.text,
         metadata=metadata,
         error=_tool_error(record),
     )
@@ -216,10 +216,7 @@ def _succeeded(call: ToolCall) -> bool:
 
 
 def _tool_error(record: ToolCallRecord) -> str | None:
-    if not record.is_error:
-        return None
-    result = record.call.result
-    return "tool_failed" if result is None or result.error_code is None else result.error_code
+    return record.result.error_code
 
 
 def _trace_metadata(run: Run, agent_name: str | None) -> dict[str, str]:

@@ -87,12 +87,5 @@ def an_unknown_call() -> ToolCallRecord:
 
 def _record(*, call_tool: Tool | None, call: ToolCall) -> ToolCallRecord:
     result = call.result or ToolResult.succeeded("done")
-    return ToolCallRecord(
-        run=a_run(),
-        call=call,
-        tool=call_tool,
-        text=result.text,
-        is_error=result.is_error,
-        started_at=after(4),
-        finished_at=after(4.25),
-    )
+    settled = call.settled(result, at=after(4.25), duration_ms=250)
+    return ToolCallRecord(run=a_run(), call=settled, tool=call_tool)

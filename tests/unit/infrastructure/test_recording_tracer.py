@@ -40,7 +40,8 @@ def test_a_call_whose_tool_is_not_at_hand_is_told_by_its_servers_name_for_the_to
 def test_a_search_for_tools_is_told_as_what_it_is() -> None:
     tracer = RecordingTracer()
     search = a_tool_call(name="search_tools", type=None, result=ToolResult.succeeded("[]"))
-    tracer.tool_call(ToolCallRecord.of(a_run(), replace(search, settled_at=after(1), duration_ms=5), None))
+    call = replace(search, settled_at=after(1), duration_ms=5)
+    tracer.tool_call(ToolCallRecord(run=a_run(), call=call, tool=None))
 
     [span] = tracer.spans(RUN)
     assert (span.name, span.metadata["tool_type"], span.error) == ("tool__search_tools", "search_tools", None)

@@ -11,18 +11,21 @@ from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.toolset import Toolset
 from domain.approvals.approval import approval_digest
 from domain.approvals.decision import approval_cause
+from domain.ids import ToolCallId
 from domain.policy.decision import Decision
 from domain.policy.layers import ToolPolicy
 from domain.policy.rules import OnUnknownOutcome, Verdict
 from domain.runs.approvals import approval_request, closed_approvals
 from domain.runs.audit_trail import tool_call_audit
-from domain.runs.halting import DecidedCall, halted_end
+from domain.runs.halting import halted_end, halting_call
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.run_events import tool_settled
 from domain.runs.step import Step
 from domain.tools.result import ToolResult, outcome_unknown
 from domain.tools.tool import Tool
 
+Decisions = dict[ToolCallId, Decision | None]
+"""Of policy, by call; None if policy was not evaluated."""
 _OUTCOME_UNKNOWN = "The service was interrupted after this call may have been sent, and its outcome is unknown. Approving sends it again."
 
 
@@ -44,24 +47,25 @@ class RecheckCalls:
         """One step, if anything changes. Call this before any of the session's calls is sent. Raises LeaseLost."""
         now = self._clock.now()
         changed: list[ToolCall] = []
-        ended: list[DecidedCall] = []
+        ended: list[ToolCall] = []
+        decisions: Decisions = {}
         for call in session.open_calls.values():
             if not call.state.is_executable:
                 continue
             checked = self._check.recheck(call.name, call.params, toolset)
             after = _decided(call, checked, toolset.policy_of(call.name), agent_version=session.agent.version)
             if isinstance(after, ToolResult):
-                decision = checked.decision if after is checked.answer else None
-                ended.append(DecidedCall(call=call.settled(after, at=now), decision=decision))
+                ended.append(call.settled(after, at=now))
+                decisions[call.id] = checked.decision if after is checked.answer else None
             elif after != call:
                 changed.append(after)
         if not changed and not ended:
             return
-        halting = next((end.call for end in ended if end.halts), None)
+        halting = halting_call(ended, decisions)
         if halting is None:
-            await session.advance(lambda: _step(session, toolset, tuple(changed), ended))
+            await session.advance(lambda: _step(session, toolset, tuple(changed), ended, decisions))
         else:
-            await session.advance(lambda: _halting_step(session, toolset, ended, halting, now))
+            await session.advance(lambda: _halting_step(session, toolset, ended, decisions, halting=halting, at=now))
 
 
 def asks_for_approval(checked: CheckedCall) -> Decision | None:
@@ -137,37 +141,50 @@ def _awaiting(
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)
 
 
-def _step(session: RunSession, toolset: Toolset, changed: tuple[ToolCall, ...], ended: Sequence[DecidedCall]) -> Step:
+def _step(
+    session: RunSession,
+    toolset: Toolset,
+    changed: tuple[ToolCall, ...],
+    ended: Sequence[ToolCall],
+    decisions: Decisions,
+) -> Step:
     return Step(
         run=session.run,
         events=tuple(
-            tool_settled(end.call, server=toolset.server_slug_of(end.call.name), decision=end.decision) for end in ended
+            tool_settled(call, server=toolset.server_slug_of(call.name), decision=decisions.get(call.id))
+            for call in ended
         ),
         changed=changed,
-        settled=tuple(end.call for end in ended),
-        audit=tuple(tool_call_audit(session.run, end.call, decision=end.decision) for end in ended),
+        settled=tuple(ended),
+        audit=tuple(tool_call_audit(session.run, call, decision=decisions.get(call.id)) for call in ended),
     )
 
 
 def _halting_step(
-    session: RunSession, toolset: Toolset, blocked: Sequence[DecidedCall], halting: ToolCall, now: datetime
+    session: RunSession,
+    toolset: Toolset,
+    blocked: Sequence[ToolCall],
+    decisions: Decisions,
+    *,
+    halting: ToolCall,
+    at: datetime,
 ) -> Step:
     """End the run: open calls besides the blocked ones are not executed."""
-    ends = [*blocked, *_left_out(session, {end.call.id for end in blocked}, halting, now)]
-    calls = {**session.open_calls, **{end.call.id: end.call for end in ends}}
-    end = halted_end(session.run, tuple(calls.values()), halting, said=session.run.output, at=now)
-    rest = _step(session, toolset, (), ends)
+    ended = [*blocked, *_left_out(session, {call.id for call in blocked}, halting, at)]
+    calls = {**session.open_calls, **{call.id: call for call in ended}}
+    end = halted_end(session.run, tuple(calls.values()), halting, said=session.run.output, at=at)
+    rest = _step(session, toolset, (), ended, decisions)
     return replace(
         end,
         events=(*rest.events, *end.events),
         settled=rest.settled,
-        outcomes=closed_approvals(session.open_calls.values(), at=now, by="system"),
+        outcomes=closed_approvals(session.open_calls.values(), at=at, by="system"),
         audit=(*rest.audit, *end.audit),
     )
 
 
-def _left_out(session: RunSession, but: set[str], halting: ToolCall, now: datetime) -> Iterator[DecidedCall]:
+def _left_out(session: RunSession, but: set[str], halting: ToolCall, now: datetime) -> Iterator[ToolCall]:
     for call in session.open_calls.values():
         if call.state is not ToolCallState.SETTLED and call.id not in but:
             result = outcome_unknown() if call.was_perhaps_sent else failure_text.halted(halting.name)
-            yield DecidedCall(call=call.settled(result, at=now))
+            yield call.settled(result, at=now)

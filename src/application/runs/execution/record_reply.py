@@ -2,12 +2,11 @@
 
 import logging
 from collections import Counter
-from dataclasses import replace
 from datetime import datetime
 
 from application.runs.execution.ask_model import Answer
 from application.runs.execution.check_output import CheckOutput
-from application.runs.execution.recheck_calls import asks_for_approval, awaiting_approval
+from application.runs.execution.recheck_calls import Decisions, asks_for_approval, awaiting_approval
 from application.runs.execution.reply_steps import answered_step, paused_step, repair_step, reply_message, whole_text
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import RunReader
@@ -19,7 +18,7 @@ from domain.ids import tool_call_id
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.events import NewEvent
 from domain.runs.finish_reason import FinishReason
-from domain.runs.halting import DecidedCall, halted_end
+from domain.runs.halting import halted_end, halting_call
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import IncompleteReason
 from domain.runs.run_events import message_completed, tool_settled, tool_started
@@ -73,13 +72,16 @@ class RecordReply:
         uses = self._uses(session, answer)
         made = await self._calls_made(session, toolset, uses)
         was_cut = reason is FinishReason.LENGTH
-        decided, reached = self._decide(session, toolset, uses, limit, now, made=made, was_cut=was_cut)
-        blocked = next((entry.call for entry in decided if entry.halts), None)
+        decisions: Decisions = {}
+        calls, reached = self._decide(
+            session, toolset, uses, limit, now, decisions=decisions, made=made, was_cut=was_cut
+        )
+        blocked = halting_call(calls, decisions)
         if blocked is not None:
-            decided = [_left_out(entry, blocked, now) for entry in decided]
+            calls = [_left_out(call, blocked, now) for call in calls]
         message = reply_message(session, answer, uses, at=now)
         await session.advance(
-            lambda: self._step(session, toolset, answer, message=message, decided=decided, blocked=blocked, now=now)
+            lambda: self._step(session, toolset, answer, decisions, message=message, calls=calls, blocked=blocked)
         )
         return reached
 
@@ -135,11 +137,13 @@ class RecordReply:
         limit: IncompleteReason | None,
         now: datetime,
         *,
+        decisions: Decisions,
         made: Counter[str],
         was_cut: bool,
-    ) -> tuple[list[DecidedCall], IncompleteReason | None]:
+    ) -> tuple[list[ToolCall], IncompleteReason | None]:
+        """The calls, settled if they are not executed, and the limit that was reached. Adds to `decisions`."""
         left, of_turn = session.limits.tool_calls_left(session.run.usage), 0
-        decided: list[DecidedCall] = []
+        calls: list[ToolCall] = []
         for index, use in enumerate(uses):
             checked = self._check.check(use, toolset, made)
             refusal = checked.answer
@@ -176,57 +180,57 @@ class RecordReply:
                 call = awaiting_approval(call, wanted, checked.tool, agent_version=session.agent.version)
             if refusal is not None:
                 call = call.settled(refusal, at=now)
-            decided.append(DecidedCall(call=call, decision=checked.decision))
-        return decided, limit
+            calls.append(call)
+            decisions[call.id] = checked.decision
+        return calls, limit
 
     def _step(
         self,
         session: RunSession,
         toolset: Toolset,
         answer: Answer,
+        decisions: Decisions,
         *,
         message: Message,
-        decided: list[DecidedCall],
+        calls: list[ToolCall],
         blocked: ToolCall | None,
-        now: datetime,
     ) -> Step:
-        executing = sum(not entry.is_settled for entry in decided)
+        now, settled = message.created_at, [call for call in calls if call.state is ToolCallState.SETTLED]
+        executing = len(calls) - len(settled)
         usage = session.run.usage.after_turn(answer.reply.usage, tool_calls=executing)
         run = session.run.advanced(usage=usage)
-        calls = tuple(entry.call for entry in decided)
+        recorded = tuple(calls)
         if blocked is None:
-            end = turn_end(run, calls, [*session.transcript[-8:], message], at=now)
+            end = turn_end(run, recorded, [*session.transcript[-8:], message], at=now)
         else:
-            end = halted_end(run, calls, blocked, said=answer.reply.text or None, at=now)
+            end = halted_end(run, recorded, blocked, said=answer.reply.text or None, at=now)
         spent = answer.spending(session, at=now)
         events: list[NewEvent] = [message_completed(message, spent)]
-        for entry in decided:
-            if entry.call.state is ToolCallState.RECORDED:
-                events.append(tool_started(entry.call))
-            elif entry.is_settled:
-                server = toolset.server_slug_of(entry.call.name)
-                events.append(tool_settled(entry.call, server=server, decision=entry.decision))
-        audit = tuple(
-            [tool_call_audit(run, entry.call, decision=entry.decision) for entry in decided if entry.is_settled]
-        )
+        for call in calls:
+            if call.state is ToolCallState.RECORDED:
+                events.append(tool_started(call))
+            elif call.state is ToolCallState.SETTLED:
+                server = toolset.server_slug_of(call.name)
+                events.append(tool_settled(call, server=server, decision=decisions[call.id]))
+        audit = tuple([tool_call_audit(run, call, decision=decisions[call.id]) for call in settled])
         if end is None:
-            return Step(run=run, events=tuple(events), messages=(message,), recorded=calls, audit=audit, spent=(spent,))
+            return Step(
+                run=run, events=tuple(events), messages=(message,), recorded=recorded, audit=audit, spent=(spent,)
+            )
         return Step(
             run=end.run,
             events=(*events, *end.events),
             messages=(message, *end.messages),
-            recorded=calls,
+            recorded=recorded,
             approvals=end.approvals,
             audit=(*audit, *end.audit),
             spent=(spent,),
         )
 
 
-def _left_out(entry: DecidedCall, blocked: ToolCall, now: datetime) -> DecidedCall:
+def _left_out(call: ToolCall, blocked: ToolCall, now: datetime) -> ToolCall:
     """Refuse a call beside the one that halts the run."""
-    if entry.is_settled:
-        return entry
-    return replace(entry, call=entry.call.settled(failure_text.halted(blocked.name), at=now))
+    return call if call.state is ToolCallState.SETTLED else call.settled(failure_text.halted(blocked.name), at=now)
 
 
 def _was_made(call: ToolCall) -> bool:

@@ -222,7 +222,7 @@ class RunSession:
     def _tell(self, calls: list[ToolCall]) -> None:
         for call in calls:
             tool = None if self.toolset is None else self.toolset.find(call.name)
-            self._tracer.tool_call(ToolCallRecord.of(self.run, call, tool))
+            self._tracer.tool_call(ToolCallRecord(run=self.run, call=call, tool=tool))
 
     async def _append(self, events: tuple[NewEvent, ...]) -> None:
         await self._journal.append(self.lease, events)

@@ -71,7 +71,7 @@ def everything_kept(harness: RunHarness) -> str:
         *(asdict(stored.run) for stored in state.runs.values()),
         *(asdict(entry) for entry in state.audit.values()),
         *((record.request, record.reply, record.run, record.error_code) for record in harness.tracer.generations),
-        *((record.call, record.text, record.run) for record in harness.tracer.tool_calls),
+        *((record.call, record.run) for record in harness.tracer.tool_calls),
     ]
     return json.dumps([repr(entry) for entry in kept]).casefold()
 

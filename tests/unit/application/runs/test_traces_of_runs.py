@@ -31,10 +31,6 @@ def told(harness: RunHarness, run_id: RunId) -> list[tuple[str, str | None]]:
     records = [record for record in harness.tracer.tool_calls if record.run.id == run_id]
     codes = {record.call.id: record.call.result.error_code for record in records if record.call.result}
     assert len(codes) == len(records), "each call is told of once"
-    for record in records:
-        assert record.call.result is not None
-        assert record.is_error is record.call.result.is_error
-        assert record.text == record.call.result.text
     ledger = harness.ledger(run_id)
     assert codes.keys() <= {entry.id for entry in ledger}
     return [(entry.name, codes[entry.id]) for entry in ledger if entry.id in codes]
@@ -61,7 +57,7 @@ async def test_calls_that_are_refused_are_told_like_those_that_are_made() -> Non
         ("nowhere", "tool_not_found"),
         ("mcp__s__read", "tool_arguments_malformed"),
     ]
-    made, *_ = [record for record in harness.tracer.tool_calls if not record.is_error]
+    made, *_ = [record for record in harness.tracer.tool_calls if not record.result.is_error]
     assert made.tool is not None
     assert made.tool.mcp is not None
 
@@ -191,8 +187,8 @@ async def test_what_is_told_of_an_ended_run_holds_no_token_that_its_agent_has_by
     await harness.resume(run_id, {first.id: "Nightingale-4471 was sent"})
     harness.change_agent(canary_tokens=(CanaryToken(id="vault", secret="Nightingale-4471"),))
     await harness.cancel(run_id)
-    [sent] = [record for record in harness.tracer.tool_calls if not record.is_error]
-    assert sent.text == "[canary:vault] was sent"
+    [sent] = [record for record in harness.tracer.tool_calls if not record.result.is_error]
+    assert sent.result.text == "[canary:vault] was sent"
 
 
 @pytest.mark.requirement("G1")

@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from application.mcp.ports import ContentBlock, ContentKind, McpReply
-from application.tools.result_text import TEXT_LIMIT_BYTES, ReplyContent, cleaned, cut, reply_content, value_text
+from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, reply_result, value_text
 from domain.json_value import JsonValue
 from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, PDF
 from domain.threads.message import FileContent, ImageContent
+from domain.tools.result import ToolResult
 
 PICTURE = ImageContent(media_type="image/png", data="aGk=")
 
@@ -45,7 +46,7 @@ def test_texts_are_joined_and_images_kept() -> None:
         block(ContentKind.IMAGE, "image/png, 2 bytes", PICTURE),
         block(ContentKind.TEXT, "two"),
     )
-    assert reply_content(answer) == ReplyContent(text="one\ntwo", images=(PICTURE,))
+    assert reply_result(answer) == ToolResult.succeeded(text="one\ntwo", images=(PICTURE,))
 
 
 @pytest.mark.requirement("A6")
@@ -57,7 +58,7 @@ def test_what_cannot_be_shown_is_described() -> None:
         block(ContentKind.IMAGE, "image/tiff, unreadable"),
         block(ContentKind.TEXT, "text"),
     )
-    assert reply_content(answer) == ReplyContent(
+    assert reply_result(answer) == ToolResult.succeeded(
         text="text\naudio/wav, 12 KiB\nnotes (file:///notes)\nthe resource's text\nimage/tiff, unreadable"
     )
 
@@ -70,7 +71,7 @@ def test_files_are_kept_and_only_resources_are_named_beside_them() -> None:
         ContentBlock(kind=ContentKind.AUDIO, text="audio/wav, 2 bytes", file=audio),
         ContentBlock(kind=ContentKind.RESOURCE, text="file:///report.pdf (application/pdf, 2 bytes)", file=report),
     )
-    assert reply_content(answer) == ReplyContent(
+    assert reply_result(answer) == ToolResult.succeeded(
         text="file:///report.pdf (application/pdf, 2 bytes)", files=(audio, report)
     )
 
@@ -78,24 +79,26 @@ def test_files_are_kept_and_only_resources_are_named_beside_them() -> None:
 @pytest.mark.requirement("H5")
 def test_what_is_beyond_the_bounds_of_a_message_is_described() -> None:
     blocks = [block(ContentKind.IMAGE, f"picture {n}", PICTURE) for n in range(MAX_ATTACHMENTS + 1)]
-    content = reply_content(reply(*blocks))
-    assert (len(content.images), content.text) == (MAX_ATTACHMENTS, f"picture {MAX_ATTACHMENTS}")
+    result = reply_result(reply(*blocks))
+    assert (len(result.images), result.text) == (MAX_ATTACHMENTS, f"picture {MAX_ATTACHMENTS}")
     large = ImageContent(media_type="image/png", data="A" * (MAX_ATTACHED_BYTES * 4 // 3 + 4))
-    content = reply_content(reply(block(ContentKind.IMAGE, "image/png, 7169 KiB", large)))
-    assert content == ReplyContent(text="image/png, 7169 KiB")
+    result = reply_result(reply(block(ContentKind.IMAGE, "image/png, 7169 KiB", large)))
+    assert result == ToolResult.succeeded(text="image/png, 7169 KiB")
 
 
 @pytest.mark.requirement("A6")
 def test_structured_content_is_used_only_where_there_is_no_text() -> None:
-    assert reply_content(reply(structured={"a": 1})).text == '{\n  "a": 1\n}'
-    assert reply_content(reply(block(ContentKind.TEXT, ""), structured=[1])).text == "[\n  1\n]"
-    assert reply_content(reply(block(ContentKind.TEXT, "said"), structured={"a": 1})).text == "said"
+    assert reply_result(reply(structured={"a": 1})).text == '{\n  "a": 1\n}'
+    assert reply_result(reply(block(ContentKind.TEXT, ""), structured=[1])).text == "[\n  1\n]"
+    assert reply_result(reply(block(ContentKind.TEXT, "said"), structured={"a": 1})).text == "said"
     image = block(ContentKind.IMAGE, "image/png, 2 bytes", PICTURE)
-    assert reply_content(reply(image, structured={"a": 1})) == ReplyContent(text='{\n  "a": 1\n}', images=(PICTURE,))
+    assert reply_result(reply(image, structured={"a": 1})) == ToolResult.succeeded(
+        text='{\n  "a": 1\n}', images=(PICTURE,)
+    )
 
 
 def test_a_reply_of_nothing_is_an_empty_text() -> None:
-    assert reply_content(reply()) == ReplyContent(text="")
+    assert reply_result(reply()) == ToolResult.succeeded(text="")
 
 
 @pytest.mark.requirement("B11")
