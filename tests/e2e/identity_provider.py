@@ -7,7 +7,7 @@ import re
 import secrets
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urljoin, urlsplit
@@ -15,12 +15,15 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import httpx
 import pytest
 
+from domain.json_value import JsonObject
 from tests.e2e.service import ROOT, Json, Service
 
 PROGRAM = ROOT / "tests" / "node" / "identity_provider.mjs"
 NODE = shutil.which("node")
 CLI_CLIENT = "dragoman-cli"
 CLI_CALLBACK = "http://127.0.0.1/callback"
+MACHINE, MACHINE_SECRET = "machine", "the-secret-of-a-machine-at-the-provider"
+SIGNING_MACHINE = "signing-machine"
 SECRET = "the-secret-of-dragoman-at-the-provider"
 RULES = [
     {"claim": "groups", "value": "admins", "role": "admin"},
@@ -103,14 +106,15 @@ def providing(service: Service) -> AbstractContextManager[IdentityProvider]:
 
 
 @contextmanager
-def providing_for(url: str) -> Iterator[IdentityProvider]:
-    """The same, before there is a service at this URL."""
+def providing_for(url: str, *, machine_keys: Sequence[JsonObject] = ()) -> Iterator[IdentityProvider]:
+    """The same, before there is a service at this URL. `machine_keys` are public keys of the client SIGNING_MACHINE."""
     assert NODE is not None
     wanted = {
         "redirectUris": [f"{url}/console/sign-in/callback"],
         "postLogoutRedirectUris": [f"{url}/console/sign-in"],
         "groups": GROUPS,
         "resource": f"{url}/mcp",
+        "machineKeys": [*machine_keys],
     }
     command = [NODE, str(PROGRAM), json.dumps(wanted)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -1,6 +1,7 @@
 // An OpenID Connect provider for tests, by the library oidc-provider. People sign in with their name alone.
 //
-// The first argument is JSON: {redirectUris, postLogoutRedirectUris, groups: {NAME: [GROUP, …]}, resource}. It prints
+// The first argument is JSON: {redirectUris, postLogoutRedirectUris, groups: {NAME: [GROUP, …]}, resource, machineKeys}. Machines
+// sign in as `machine` with a secret, and as `signing-machine` with one of machineKeys, public JSON Web Keys. It prints
 // its issuer, and runs until its end. POST /test/algorithm/ALG gives it new keys, of another algorithm.
 import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
@@ -9,6 +10,8 @@ import Provider from "oidc-provider";
 const wanted = JSON.parse(process.argv[2]);
 let generation = 0;
 let algorithm = "RS256";
+
+const machine = { grant_types: ["client_credentials"], redirect_uris: [], response_types: [] };
 
 function keys() {
   generation += 1;
@@ -43,6 +46,14 @@ function provider(issuer) {
         grant_types: ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
         id_token_signed_response_alg: algorithm,
       },
+      { ...machine, client_id: "machine", client_secret: "the-secret-of-a-machine-at-the-provider" },
+      ...(wanted.machineKeys ?? []).slice(0, 1).map((key) => ({
+        ...machine,
+        client_id: "signing-machine",
+        token_endpoint_auth_method: "private_key_jwt",
+        token_endpoint_auth_signing_alg: key.alg,
+        jwks: { keys: wanted.machineKeys },
+      })),
     ],
     pkce: { required: () => true },
     scopes: ["openid", "profile", "email", "groups", "offline_access"],
@@ -51,6 +62,7 @@ function provider(issuer) {
     cookies: { keys: ["a key of this test"] },
     features: {
       devInteractions: { enabled: false },
+      clientCredentials: { enabled: true },
       deviceFlow: { enabled: true },
       revocation: { enabled: true },
       rpInitiatedLogout: { enabled: true },

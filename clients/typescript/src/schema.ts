@@ -437,6 +437,10 @@ export interface components {
             client_id?: string | null;
             /** @description Client secret: `[hidden]`, or the name of a secret; null: none. */
             client_secret?: string | components["schemas"]["SecretReferenceView"] | null;
+            /** @description Private key of the client: `[hidden]`, or the name of a secret; null: none. */
+            private_key?: string | components["schemas"]["SecretReferenceView"] | null;
+            /** @description Id of the private key in assertions; null: none. */
+            key_id?: string | null;
             /** @description Requested scopes. */
             scopes?: string[];
             /** @description The authorization server; null: the one that the MCP server names. */
@@ -711,6 +715,14 @@ export interface components {
          *         "tickets:read"
          *       ]
          *     }
+         * @example {
+         *       "type": "oauth_client_credentials",
+         *       "client_id": "dragoman",
+         *       "private_key": {
+         *         "secret": "TICKETS_CLIENT_KEY"
+         *       },
+         *       "key_id": "2026-11"
+         *     }
          */
         ClientCredentialsAuthBody: {
             /**
@@ -720,8 +732,12 @@ export interface components {
             type: "oauth_client_credentials";
             /** @description Client id at the authorization server. */
             client_id: string;
-            /** @description Write-only. */
-            client_secret: string | components["schemas"]["SecretReference"];
+            /** @description Write-only. This, or `private_key`. */
+            client_secret?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions (`private_key_jwt`), in place of a secret. */
+            private_key?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Id of the key in assertions (`kid`), if the server needs one. */
+            key_id?: string | null;
             /**
              * @description Default: the scopes that the server requires.
              * @default []

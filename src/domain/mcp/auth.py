@@ -31,12 +31,16 @@ class ApiKeyAuth:
 class ClientCredentialsAuth:
     """OAuth client credentials: Dragoman acts for itself.
 
-    `issuer` fixes the authorization server. Without it, the first one that the MCP server names is
-    used and stored.
+    - Dragoman proves itself with `client_secret`, or with assertions that it signs with `private_key` (RFC 7523), a
+      key in PEM. `key_id` names the key in the assertions.
+    - `issuer` fixes the authorization server. Without it, the first one that the MCP server names is
+      used and stored.
     """
 
     client_id: str
-    client_secret: SecretValue = field(repr=False)
+    client_secret: SecretValue | None = field(default=None, repr=False)
+    private_key: SecretValue | None = field(default=None, repr=False)
+    key_id: str | None = None
     scopes: tuple[str, ...] = ()
     issuer: str | None = None
 
@@ -72,9 +76,9 @@ def secrets_of(auth: ServerAuth) -> dict[str, SecretValue]:
         case ApiKeyAuth():
             return {"value": auth.value}
         case ClientCredentialsAuth():
-            return {"client_secret": auth.client_secret}
+            return _given(client_secret=auth.client_secret, private_key=auth.private_key)
         case AuthorizationCodeAuth():
-            return {} if auth.client_secret is None else {"client_secret": auth.client_secret}
+            return _given(client_secret=auth.client_secret)
 
 
 def wrong_with(auth: ServerAuth) -> Iterator[Violation]:
@@ -87,10 +91,25 @@ def wrong_with(auth: ServerAuth) -> Iterator[Violation]:
         case ApiKeyAuth():
             if not _HEADER_NAME.fullmatch(auth.header):
                 yield Violation(path="auth.header", message="is not the name of an HTTP header")
-        case ClientCredentialsAuth() | AuthorizationCodeAuth():
+        case ClientCredentialsAuth():
+            yield from _wrong_with_client(auth)
+            yield from _wrong_with_oauth(auth)
+        case AuthorizationCodeAuth():
             yield from _wrong_with_oauth(auth)
         case BearerAuth():
             pass
+
+
+def _given(**secrets: SecretValue | None) -> dict[str, SecretValue]:
+    return {name: value for name, value in secrets.items() if value is not None}
+
+
+def _wrong_with_client(auth: ClientCredentialsAuth) -> Iterator[Violation]:
+    """A client proves itself in one way."""
+    if (auth.client_secret is None) == (auth.private_key is None):
+        yield Violation(path="auth.client_secret", message="must be given, or else private_key")
+    if auth.key_id is not None and (auth.private_key is None or not auth.key_id):
+        yield Violation(path="auth.key_id", message="must name the private_key")
 
 
 def _wrong_with_oauth(auth: OAuthSettings) -> Iterator[Violation]:

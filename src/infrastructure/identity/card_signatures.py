@@ -6,25 +6,19 @@ import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import jwt
-from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from application.system.lru import LruCache
 from domain.errors import ErrorKind, ServiceError
-from domain.json_value import JsonObject, JsonValue, canonical_digest, canonical_json
+from domain.json_value import JsonObject, canonical_digest, canonical_json
 from infrastructure.identity.canonical_cards import canonical_forms
+from infrastructure.identity.signing_keys import SigningKey, UnusableKeyError, read_signing_key
 
 logger = logging.getLogger(__name__)
 
 ALGORITHMS = ("ES256", "EdDSA", "RS256", "ES384", "ES512", "PS256", "RS384", "RS512")
 """Of trusted keys. No symmetric one: who could check a card could sign it."""
-_MIN_RSA_BITS = 2_048
 _MAX_SIGNATURES = 10
 _MAX_CARDS = 1_000
 
@@ -34,7 +28,7 @@ class CardSignatures:
     Signatures by ES256 are random, so those of two processes differ."""
 
     def __init__(self, key_file: Path) -> None:
-        self._key, self._algorithm, self._public = _loaded(key_file)
+        self._key, self._public = _loaded(key_file)
         self._signed: LruCache[str, JsonObject] = LruCache(_MAX_CARDS)
 
     async def signed(self, card: JsonObject, keys_url: str) -> JsonObject:
@@ -43,7 +37,7 @@ class CardSignatures:
         if found is None:
             header = {"typ": "JOSE", "kid": self._public["kid"], "jku": keys_url}
             payload = next(canonical_forms(card))
-            token = jwt.api_jws.encode(payload, self._key, algorithm=self._algorithm, headers=header)
+            token = jwt.api_jws.encode(payload, self._key.private, algorithm=self._key.algorithms[0], headers=header)
             protected, _, signature = token.split(".")
             found = {**card, "signatures": [{"protected": protected, "signature": signature}]}
             self._signed.put(digest, found)
@@ -83,27 +77,17 @@ def _has_signed(keys: Mapping[str, jwt.PyJWK], signature: JsonObject, payload: s
     return True
 
 
-def _loaded(key_file: Path) -> tuple[Any, str, JsonObject]:
-    """The key, its algorithm, and the public JSON Web Key, whose id is its thumbprint (RFC 7638)."""
+def _loaded(key_file: Path) -> tuple[SigningKey, JsonObject]:
+    """The key, and the public JSON Web Key, whose id is its thumbprint (RFC 7638)."""
     try:
-        key = load_pem_private_key(key_file.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError) as error:
-        raise _unusable(f"{key_file} cannot be read as a private key in PEM without a password.") from error
-    match key:
-        case EllipticCurvePrivateKey() if isinstance(key.curve, SECP256R1):
-            algorithm, public = "ES256", ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
-        case Ed25519PrivateKey():
-            algorithm, public = "EdDSA", OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
-        case RSAPrivateKey() if key.key_size >= _MIN_RSA_BITS:
-            algorithm, public = "RS256", RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
-        case _:
-            raise _unusable(f"{key_file} is no key for P-256, Ed25519, or RSA of {_MIN_RSA_BITS} bits.")
-    members = cast(
-        "dict[str, JsonValue]", {name: public[name] for name in ("crv", "e", "kty", "n", "x", "y") if name in public}
-    )
-    thumbprint = hashlib.sha256(canonical_json(members).encode()).digest()
+        key = read_signing_key(key_file.read_bytes())
+    except OSError as error:
+        raise _unusable(f"{key_file} cannot be read.") from error
+    except UnusableKeyError as error:
+        raise _unusable(f"{key_file} {error.reason}.") from error
+    thumbprint = hashlib.sha256(canonical_json(key.public).encode()).digest()
     kid = base64.urlsafe_b64encode(thumbprint).rstrip(b"=").decode()
-    return key, algorithm, {**members, "kid": kid, "alg": algorithm, "use": "sig"}
+    return key, {**key.public, "kid": kid, "alg": key.algorithms[0], "use": "sig"}
 
 
 def _unusable(sentence: str) -> ServiceError:

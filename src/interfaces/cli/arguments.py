@@ -42,6 +42,15 @@ AgentOption = Annotated[
 OAuthOption = Annotated[
     bool, typer.Option("--oauth", help="A person authorizes Dragoman there: dragoman mcp authorize.")
 ]
+AuthOption = Annotated[
+    str | None,
+    typer.Option(
+        "--auth",
+        metavar="JSON",
+        help='How Dragoman authenticates there, as in the API: {"type": "oauth_client_credentials", "client_id": "me", '
+        '"client_secret": {"secret": NAME}}.',
+    ),
+]
 CredentialsOption = Annotated[
     str | None,
     typer.Option(

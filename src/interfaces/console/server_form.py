@@ -54,14 +54,14 @@ _RATE = tuple(field.name for field in fields(RateLimit))
 _AUTH_TEXTS: Mapping[str, tuple[str, ...]] = {
     "bearer": (),
     "api_key": ("header",),
-    "oauth_client_credentials": ("client_id", "issuer"),
+    "oauth_client_credentials": ("client_id", "key_id", "issuer"),
     "oauth_authorization_code": ("client_id", "issuer"),
 }
-_AUTH_SECRET: Mapping[str, str] = {
-    "bearer": "token",
-    "api_key": "value",
-    "oauth_client_credentials": "client_secret",
-    "oauth_authorization_code": "client_secret",
+_AUTH_SECRETS: Mapping[str, tuple[str, ...]] = {
+    "bearer": ("token",),
+    "api_key": ("value",),
+    "oauth_client_credentials": ("client_secret", "private_key"),
+    "oauth_authorization_code": ("client_secret",),
 }
 _ENTRY = re.compile(r"(env|headers)-(\d{1,4})-name")
 
@@ -135,10 +135,12 @@ class FilledIn:
                 auth[name] = text
         if scopes := self.form.get("auth.scopes", "").split():
             auth["scopes"] = scopes
-        name = _AUTH_SECRET.get(kind, "")
-        secret = self._secret(f"auth.{name}", self._stored_secret(kind, name))
-        if secret is not None:
-            auth[name] = secret
+        names = _AUTH_SECRETS.get(kind, ())
+        entered = {name: self._secret(f"auth.{name}", None) for name in names}
+        # An entered secret takes the place of all that are stored: a secret that of a key, and the other way round.
+        if not any(entered.values()):
+            entered = {name: _unchanged(self._stored_secret(kind, name)) for name in names}
+        auth |= {name: secret for name, secret in entered.items() if secret is not None}
         return auth
 
     def _stored_secret(self, kind: str, name: str) -> SecretValue | None:
@@ -154,7 +156,7 @@ class FilledIn:
             return {"secret": reference}
         if value := self.form.get(name):
             return value
-        return {"secret": stored.name} if isinstance(stored, SecretRef) else stored
+        return _unchanged(stored)
 
     def _entries(self, group: str) -> dict[str, object]:
         stored = {} if self.stored is None else getattr(self.stored, group)
@@ -178,6 +180,10 @@ class FilledIn:
     def _rows(self, group: str) -> Iterator[tuple[str, str]]:
         numbers = sorted(int(found[2]) for name in self.form if (found := _ENTRY.fullmatch(name)) and found[1] == group)
         return ((f"{group}-{number}", self.form[f"{group}-{number}-name"].strip()) for number in numbers)
+
+
+def _unchanged(stored: SecretValue | None) -> object:
+    return {"secret": stored.name} if isinstance(stored, SecretRef) else stored
 
 
 def _number(text: str) -> object:

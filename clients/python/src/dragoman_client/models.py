@@ -2765,6 +2765,10 @@ class AuthView(TypedDict):
     """Client id at the authorization server; null: Dragoman registers itself."""
     client_secret: NotRequired[str | SecretReferenceView | None]
     """Client secret: `[hidden]`, or the name of a secret; null: none."""
+    private_key: NotRequired[str | SecretReferenceView | None]
+    """Private key of the client: `[hidden]`, or the name of a secret; null: none."""
+    key_id: NotRequired[str | None]
+    """Id of the private key in assertions; null: none."""
     scopes: NotRequired[list[str]]
     """Requested scopes."""
     issuer: NotRequired[str | None]
@@ -2873,8 +2877,12 @@ class ClientCredentialsAuthBody(TypedDict):
     """Kind of the authentication."""
     client_id: str
     """Client id at the authorization server."""
-    client_secret: str | SecretReference
-    """Write-only."""
+    client_secret: NotRequired[str | SecretReference | None]
+    """Write-only. This, or `private_key`."""
+    private_key: NotRequired[str | SecretReference | None]
+    """Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions (`private_key_jwt`), in place of a secret."""
+    key_id: NotRequired[str | None]
+    """Id of the key in assertions (`kid`), if the server needs one."""
     scopes: NotRequired[list[str]]
     """Default: the scopes that the server requires."""
     issuer: NotRequired[str | None]

@@ -27,9 +27,11 @@ from domain.mcp.server import McpServer
 from infrastructure.mcp.faults import TransportFailedError, auth_fault
 from infrastructure.mcp.oauth.broker import TokenBroker
 from infrastructure.mcp.oauth.challenge import Challenge
+from infrastructure.mcp.oauth.client_proofs import ClientProofs
 from infrastructure.mcp.oauth.clients import Clients
 from infrastructure.mcp.oauth.discovery import Discovery, FoundServer
 from infrastructure.mcp.oauth.grants import OAuthStore, PendingAuthorization, binding_of
+from infrastructure.mcp.oauth.obtaining import granted
 from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, error_code
 
 PENDING_FOR = timedelta(minutes=10)
@@ -47,6 +49,7 @@ class OAuthAuthorizer:
         discovery: Discovery,
         clients: Clients,
         tokens: TokenEndpoint,
+        proofs: ClientProofs,
         find_server: FindServer,
         address: PublicAddress,
         clock: Clock,
@@ -56,6 +59,7 @@ class OAuthAuthorizer:
         self._discovery = discovery
         self._clients = clients
         self._tokens = tokens
+        self._proofs = proofs
         self._find_server = find_server
         self._address = address
         self._clock = clock
@@ -97,7 +101,7 @@ class OAuthAuthorizer:
             raise invalid(
                 "authorization_refused", f"The authorization server did not authorize ({refused.code})."
             ) from refused
-        grant = self._broker.granted(
+        grant = granted(
             token,
             pending.client,
             binding=pending.binding,
@@ -105,6 +109,7 @@ class OAuthAuthorizer:
             resource=pending.resource,
             endpoint=pending.token_endpoint,
             scope=pending.scope,
+            now=self._clock.now(),
         )
         former = await self._broker.grant(server)
         if not await self._broker.store(server, grant):
@@ -173,8 +178,8 @@ class OAuthAuthorizer:
             "code_verifier": pending.verifier,
             "resource": pending.resource,
         }
-        secret = await self._broker.secret(server, pending.client)
-        return await self._tokens.request(pending.token_endpoint, pending.client, secret, form)
+        proof = await self._proofs.of(server, pending.client, pending.issuer)
+        return await self._tokens.request(pending.token_endpoint, pending.client, proof, form)
 
 
 def _scope(auth: AuthorizationCodeAuth, challenge: Challenge, found: FoundServer, granted: str | None) -> str | None:

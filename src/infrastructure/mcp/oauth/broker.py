@@ -6,12 +6,8 @@ import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
 from secrets import token_hex
 from typing import TypeVar
-
-from mcp.client.auth.utils import union_scopes
-from mcp.shared.auth import OAuthToken
 
 from application.system.lru import LruCache
 from application.system.ports import Clock
@@ -20,19 +16,17 @@ from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth
 from domain.mcp.server import McpServer
-from infrastructure.mcp.faults import TransportFailedError, TransportFault, auth_fault, needs_auth_fault
+from infrastructure.mcp.faults import TransportFailedError, needs_auth_fault
 from infrastructure.mcp.oauth.challenge import Challenge
-from infrastructure.mcp.oauth.discovery import Discovery
 from infrastructure.mcp.oauth.grants import (
     Grant,
     GrantOwner,
-    OAuthClient,
     OAuthStore,
     binding_of,
     grant_owner,
-    oauth_settings,
 )
-from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, auth_method
+from infrastructure.mcp.oauth.obtaining import MORE_WANTED, Obtaining
+from infrastructure.mcp.oauth.tokens import TokenRefusedError
 from infrastructure.mcp.secret_values import SecretValues
 
 logger = logging.getLogger(__name__)
@@ -42,7 +36,6 @@ LOOK_AGAIN_S = 1.0
 _CAPACITY = 10_000
 _NOT_AUTHORIZED = "The server requires authorization: none has been granted yet."
 _WITHDRAWN = "The server requires authorization: the grant has expired or was withdrawn."
-_MORE_WANTED = "The server requires authorization: it requires more scopes than granted."
 
 _Key = tuple[GrantOwner, str]
 _Kept = TypeVar("_Kept")
@@ -61,15 +54,13 @@ class TokenBroker:
         self,
         *,
         store: OAuthStore,
-        discovery: Discovery,
-        tokens: TokenEndpoint,
+        obtaining: Obtaining,
         secrets: SecretValues,
         clock: Clock,
         is_told: Callable[[], bool],
     ) -> None:
         self._store = store
-        self._discovery = discovery
-        self._tokens = tokens
+        self._obtaining = obtaining
         self._secrets = secrets
         self._clock = clock
         self._is_told = is_told
@@ -77,11 +68,11 @@ class TokenBroker:
         self._news = asyncio.Event()
         self._cache: LruCache[_Key, Grant] = LruCache(_CAPACITY)
         self._challenges: LruCache[_Key, Challenge] = LruCache(_CAPACITY)
-        self._obtaining = SharedWork[_Key, Grant](name="mcp-oauth-token")
+        self._under_way = SharedWork[_Key, Grant](name="mcp-oauth-token")
 
     async def close(self) -> None:
         """Cancel the renewals in progress."""
-        await self._obtaining.close()
+        await self._under_way.close()
 
     def forget_organization(self, organization_id: OrganizationId | None) -> None:
         """Grants of the organization, or of any, changed in this or another process."""
@@ -119,10 +110,10 @@ class TokenBroker:
         if grant is not None and grant.access_token is not None and grant.access_token != rejected:
             return  # it was renewed during the request
         if isinstance(server.config.auth, ClientCredentialsAuth):
-            await self._once(server, lambda: self._obtained(server, challenge))
+            await self._once(server, lambda: self._first(server, challenge))
             return
         if challenge.error == "insufficient_scope":
-            raise TransportFailedError(needs_auth_fault(_MORE_WANTED))
+            raise TransportFailedError(needs_auth_fault(MORE_WANTED))
         if grant is None:
             raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED))
         await self._once(server, lambda: self._renewed(server, grant))
@@ -162,60 +153,20 @@ class TokenBroker:
         self.forget_organization(server.organization_id)
         return removed
 
-    def granted(
-        self,
-        token: OAuthToken,
-        client: OAuthClient,
-        *,
-        binding: str,
-        issuer: str,
-        resource: str,
-        endpoint: str,
-        scope: str | None,
-    ) -> Grant:
-        """The grant of a token."""
-        now = self._clock.now()
-        return Grant(
-            binding=binding,
-            issuer=issuer,
-            resource=resource,
-            token_endpoint=endpoint,
-            client=client,
-            scope=token.scope or scope,
-            obtained_at=now,
-            expires_at=_end_of(token, now),
-            access_token=token.access_token,
-            refresh_token=token.refresh_token,
-        )
-
-    async def secret(self, server: McpServer, client: OAuthClient) -> str | None:
-        """The client's secret: registered or configured. Raises TransportFailedError."""
-        given = oauth_settings(server.config).client_secret
-        if client.secret is not None or given is None:
-            return client.secret
-        value = await self._secrets.value(server, "auth.client_secret", given)
-        self._secrets.hide(server, value)
-        return value
-
     def _can_renew(self, server: McpServer, grant: Grant) -> bool:
         return grant.refresh_token is not None or isinstance(server.config.auth, ClientCredentialsAuth)
 
     async def _renewed(self, server: McpServer, grant: Grant) -> Grant:
         """Renew a token: by refresh, or by a new request."""
-        form = {"resource": grant.resource, **({"scope": grant.scope} if grant.scope else {})}
-        if isinstance(server.config.auth, ClientCredentialsAuth):
-            form["grant_type"] = "client_credentials"
-            return await self._exchanged(server, grant, form)
-        if grant.refresh_token is None:
+        if not self._can_renew(server, grant):
             return await self._claiming(server, grant, lambda claim: self._ended(server, grant, claim))
-        form |= {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
-        return await self._claiming(server, grant, lambda claim: self._exchanged(server, grant, form, claim))
+        return await self._claiming(server, grant, lambda claim: self._next(server, grant, claim))
 
     async def _claiming(
-        self, server: McpServer, grant: Grant, work: Callable[[str], Coroutine[None, None, Grant]]
+        self, server: McpServer, grant: Grant, work: Callable[[str | None], Coroutine[None, None, Grant]]
     ) -> Grant:
-        """Run `work` with a claim while no other process uses the refresh token; else return the grant that
-        another process stored."""
+        """Run `work` with a claim while no other process renews the grant; else return the grant that another process
+        stored. A grant that is not stored, of a server that is only being tested, has no claim."""
         owner = grant_owner(server)
         claim = token_hex(16)
         while True:
@@ -224,6 +175,8 @@ class TokenBroker:
             if held is not None:
                 break
             stored = await self._stored(server)
+            if stored is None and not _is_consent(server):
+                return await work(None)
             if stored is None:
                 self._cache.pop(self._key(server))
                 raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
@@ -233,7 +186,7 @@ class TokenBroker:
                 async with asyncio.timeout(LOOK_AGAIN_S):
                     await news.wait()
         try:
-            if (held.binding, held.tokens) != (grant.binding, grant.tokens):
+            if self._is_replaced(server, held, grant):
                 return self._of_another(server, held)
             return await work(claim)
         finally:
@@ -242,6 +195,12 @@ class TokenBroker:
             except ServiceError as error:
                 logger.warning("a claim to renew a token was not released; it will expire (%s)", error.code)
 
+    def _is_replaced(self, server: McpServer, held: Grant, grant: Grant) -> bool:
+        """Whether the stored grant is to be used in place of `grant`. One without a consent is for this configuration only."""
+        if held.binding != grant.binding:
+            return _is_consent(server)
+        return held.tokens != grant.tokens
+
     def _of_another(self, server: McpServer, grant: Grant) -> Grant:
         """The grant that another process, or a person, stored instead."""
         if grant.binding != binding_of(server.config) or grant.access_token is None:
@@ -249,7 +208,7 @@ class TokenBroker:
         self._take(server, grant)
         return grant
 
-    async def _ended(self, server: McpServer, grant: Grant, claim: str) -> Grant:
+    async def _ended(self, server: McpServer, grant: Grant, claim: str | None) -> Grant:
         """Store that the grant is of no use any more; return the one that was stored instead meanwhile."""
         if not await self.store(server, replace(grant, access_token=None, refresh_token=None), claim=claim):
             return await self._stored_instead(server)
@@ -262,74 +221,31 @@ class TokenBroker:
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
         return self._of_another(server, stored)
 
-    async def _exchanged(
-        self, server: McpServer, grant: Grant, form: dict[str, str], claim: str | None = None
-    ) -> Grant:
-        secret = await self.secret(server, grant.client)
+    async def _next(self, server: McpServer, grant: Grant, claim: str | None) -> Grant:
         try:
-            token = await self._tokens.request(grant.token_endpoint, grant.client, secret, form)
-        except TokenRefusedError as refused:
-            if claim is None:
-                raise TransportFailedError(_refused(refused)) from refused
+            renewed = await self._obtaining.next(server, grant)
+        except TokenRefusedError:
             return await self._ended(server, grant, claim)
-        renewed = self.granted(
-            token,
-            grant.client,
-            binding=grant.binding,
-            issuer=grant.issuer,
-            resource=grant.resource,
-            endpoint=grant.token_endpoint,
-            scope=grant.scope,
-        )
-        # Without a new refresh token, the old one stays valid.
-        renewed = replace(renewed, refresh_token=renewed.refresh_token or grant.refresh_token)
-        if not await self.store(server, renewed, claim=claim) and claim is not None:
-            return await self._stored_instead(server)
-        return renewed
+        return await self._stored_or_instead(server, renewed, claim)
 
-    async def _obtained(self, server: McpServer, challenge: Challenge) -> Grant:
-        """Request a token for the client, from the authorization server that the MCP server names."""
-        auth, url = server.config.auth, server.config.url
-        assert isinstance(auth, ClientCredentialsAuth)
-        assert url is not None
-        found = await self._discovery.find(url, challenge, auth.issuer)
-        former = await self.grant(server)
-        if former is not None and former.issuer != found.issuer:
-            # A client's secret belongs to one authorization server; another may be an impostor
-            # (MCP, SEP-2352).
-            detail = "The server names another authorization server than before; save its auth with that issuer."
-            raise TransportFailedError(auth_fault(detail))
-        scope = " ".join(auth.scopes) or challenge.scope or " ".join(found.scopes or ()) or None
-        if challenge.error == "insufficient_scope" and former is not None:
-            scope = union_scopes(former.scope, challenge.scope)
-            if scope == former.scope:
-                raise TransportFailedError(needs_auth_fault(_MORE_WANTED))
-        client = OAuthClient(client_id=auth.client_id, auth_method=auth_method(found.metadata, has_secret=True))
-        endpoint = str(found.metadata.token_endpoint)
-        form = {
-            "grant_type": "client_credentials",
-            "resource": found.resource,
-            **({"scope": scope} if scope else {}),
-        }
-        try:
-            token = await self._tokens.request(endpoint, client, await self.secret(server, client), form)
-        except TokenRefusedError as refused:
-            raise TransportFailedError(_refused(refused)) from refused
-        grant = self.granted(
-            token,
-            client,
-            binding=binding_of(server.config),
-            issuer=found.issuer,
-            resource=found.resource,
-            endpoint=endpoint,
-            scope=scope,
-        )
-        await self.store(server, grant)
+    async def _stored_or_instead(self, server: McpServer, grant: Grant, claim: str | None) -> Grant:
+        if not await self.store(server, grant, claim=claim) and _is_consent(server):
+            return await self._stored_instead(server)
         return grant
+
+    async def _first(self, server: McpServer, challenge: Challenge) -> Grant:
+        """Request a token for the client, from the authorization server that the MCP server names."""
+        former = await self.grant(server)
+
+        async def request(claim: str | None) -> Grant:
+            grant = await self._obtaining.first(server, challenge, former)
+            return await self._stored_or_instead(server, grant, claim)
+
+        return await request(None) if former is None else await self._claiming(server, former, request)
 
     async def _once(self, server: McpServer, work: Callable[[], Coroutine[None, None, Grant]]) -> Grant:
         """Run `work`, or wait for the one in progress for the same server."""
-        return await self._obtaining.result(self._key(server), work)
+        return await self._under_way.result(self._key(server), work)
 
     def _key(self, server: McpServer) -> _Key:
         return grant_owner(server), binding_of(server.config)
@@ -356,11 +272,3 @@ class TokenBroker:
 def _is_consent(server: McpServer) -> bool:
     """Whether a person gave the grant: it is used only while it is stored."""
     return isinstance(server.config.auth, AuthorizationCodeAuth)
-
-
-def _end_of(token: OAuthToken, now: datetime) -> datetime | None:
-    return None if token.expires_in is None else now + timedelta(seconds=max(0, min(token.expires_in, 10**9)))
-
-
-def _refused(refused: TokenRefusedError) -> TransportFault:
-    return needs_auth_fault(f"The authorization server refuses the client of the server's auth ({refused.code}).")

@@ -28,13 +28,15 @@ class GrantOwner(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
     """Dragoman's client at an authorization server. `secret` is set for dynamic registrations only:
-    a configured one stays in the server's configuration. `auth_method` as in RFC 7591, section 2.
+    a configured one stays in the server's configuration. `auth_method` as in RFC 7591, section 2. `algorithms` are those
+    of assertions that the authorization server takes; None if it does not say so.
     """
 
     client_id: str
     auth_method: str
     secret: str | None = field(default=None, repr=False)
     redirect_uri: str | None = None
+    algorithms: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

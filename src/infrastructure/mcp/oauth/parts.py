@@ -8,10 +8,12 @@ from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from infrastructure.mcp.oauth.authorizer import FindServer, OAuthAuthorizer
 from infrastructure.mcp.oauth.broker import TokenBroker
+from infrastructure.mcp.oauth.client_proofs import ClientProofs
 from infrastructure.mcp.oauth.clients import Clients
 from infrastructure.mcp.oauth.credentials import BrokeredCredentials
 from infrastructure.mcp.oauth.discovery import Discovery
 from infrastructure.mcp.oauth.grants import OAuthStore
+from infrastructure.mcp.oauth.obtaining import Obtaining
 from infrastructure.mcp.oauth.requests import OAuthRequests
 from infrastructure.mcp.oauth.tokens import TokenEndpoint
 from infrastructure.mcp.secret_values import SecretValues
@@ -36,15 +38,16 @@ class OAuthParts:
         requests = OAuthRequests(remote=remote)
         discovery, tokens = Discovery(requests=requests), TokenEndpoint(requests=requests)
         self._remote = remote
-        self._broker = TokenBroker(
-            store=store, discovery=discovery, tokens=tokens, secrets=secrets, clock=clock, is_told=is_told
-        )
+        proofs = ClientProofs(secrets=secrets, clock=clock)
+        obtaining = Obtaining(discovery=discovery, tokens=tokens, proofs=proofs, clock=clock)
+        self._broker = TokenBroker(store=store, obtaining=obtaining, secrets=secrets, clock=clock, is_told=is_told)
         self.authorizer = OAuthAuthorizer(
             broker=self._broker,
             store=store,
             discovery=discovery,
             clients=Clients(requests=requests),
             tokens=tokens,
+            proofs=proofs,
             find_server=find_server,
             address=address,
             clock=clock,

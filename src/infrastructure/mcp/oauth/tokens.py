@@ -12,10 +12,11 @@ from infrastructure.mcp.faults import TransportFailedError, auth_fault
 from infrastructure.mcp.oauth.grants import OAuthClient
 from infrastructure.mcp.oauth.requests import OAuthRequests
 
-BASIC, POST, NONE = "client_secret_basic", "client_secret_post", "none"
+BASIC, POST, PRIVATE_KEY, NONE = "client_secret_basic", "client_secret_post", "private_key_jwt", "none"
 
 _OK = 200
 _REFUSED = (400, 401)
+_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _CODE = re.compile(r"[a-z_]{1,64}")
 
 
@@ -32,16 +33,18 @@ class TokenEndpoint:
     def __init__(self, *, requests: OAuthRequests) -> None:
         self._requests = requests
 
-    async def request(self, url: str, client: OAuthClient, secret: str | None, form: Mapping[str, str]) -> OAuthToken:
-        """Raises TokenRefusedError, TransportFailedError."""
+    async def request(self, url: str, client: OAuthClient, proof: str | None, form: Mapping[str, str]) -> OAuthToken:
+        """`proof` is the client's secret, or an assertion, by its method. Raises TokenRefusedError, TransportFailedError."""
         sent, headers = dict(form), {}
-        if secret is not None and client.auth_method == BASIC:
-            pair = f"{quote(client.client_id, safe='')}:{quote(secret, safe='')}"
+        if proof is not None and client.auth_method == BASIC:
+            pair = f"{quote(client.client_id, safe='')}:{quote(proof, safe='')}"
             headers["authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
             sent["client_id"] = client.client_id
-            if secret is not None and client.auth_method == POST:
-                sent["client_secret"] = secret
+            if proof is not None and client.auth_method == POST:
+                sent["client_secret"] = proof
+            elif proof is not None and client.auth_method == PRIVATE_KEY:
+                sent |= {"client_assertion_type": _ASSERTION, "client_assertion": proof}
         answer = await self._requests.post_form(url, sent, headers)
         document = answer.document
         if answer.status == _OK and document is not None:
@@ -55,12 +58,18 @@ class TokenEndpoint:
         raise TransportFailedError(auth_fault(detail))
 
 
-def auth_method(metadata: OAuthMetadata, *, has_secret: bool) -> str:
+def auth_method(metadata: OAuthMetadata, *, has_secret: bool, has_key: bool = False) -> str:
     """The authentication method of the client at the token endpoint. Raises TransportFailedError if
     none is possible."""
+    offered = metadata.token_endpoint_auth_methods_supported
+    if has_key:
+        if offered is None or PRIVATE_KEY in offered:
+            return PRIVATE_KEY
+        raise TransportFailedError(
+            auth_fault("The authorization server takes no assertions of clients (private_key_jwt).")
+        )
     if not has_secret:
         return NONE
-    offered = metadata.token_endpoint_auth_methods_supported
     if offered is None or BASIC in offered:
         return BASIC
     if POST in offered:

@@ -8,10 +8,11 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.arguments import CredentialsOption, OAuthOption, ServerArgument
+from interfaces.cli.arguments import AuthOption, CredentialsOption, OAuthOption, ServerArgument
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_declared import tools_in
+from interfaces.cli.commands.mcp_fields import installed_from, rate_limit_of, reaching, start
 from interfaces.cli.commands.mcp_install import (
     disable_server,
     enable_server,
@@ -109,6 +110,7 @@ def add_server(
         str | None, typer.Option("--bearer-secret", metavar="SECRET", help="The named secret that is its bearer token.")
     ] = None,
     oauth: OAuthOption = False,
+    auth: AuthOption = None,
     credentials: CredentialsOption = None,
     network: Annotated[
         str | None,
@@ -181,18 +183,18 @@ def add_server(
         raise BadUsage("Give one of --package PACKAGE, --path PATH, --url URL, or -- COMMAND ARGS….")
     body: JsonObject = {"slug": slug, "kind": kind or ("http" if url is not None else "custom"), "trusted": trusted}
     if package is not None or path is not None:
-        body |= _installed_from(package, version, path)
-        body |= _start(program, command or [])
+        body |= installed_from(package, version, path)
+        body |= start(program, command or [])
     elif program is not None or version is not None:
         raise BadUsage("--command and --version require --package or --path; give other commands after --.")
     elif command:
-        body |= _start(command[0], command[1:])
+        body |= start(command[0], command[1:])
     if url is not None:
         body["url"] = url
     body |= values_and_secrets("headers", "--header", header, header_secret)
     body |= values_and_secrets("env", "--env", env, env_secret)
-    body |= auth_of(bearer_secret, oauth=oauth)
-    body |= _reaching(network, host)
+    body |= auth_of(bearer_secret, auth, oauth=oauth)
+    body |= reaching(network, host)
     given: dict[str, JsonValue] = {
         "tools": [*tool] if tool else None,
         "declared_tools": None if declared_tools is None else tools_in(declared_tools),
@@ -205,7 +207,7 @@ def add_server(
     }
     body |= {name: value for name, value in given.items() if value is not None}
     if rate_limit is not None:
-        body["rate_limit"] = _rate_limit(rate_limit)
+        body["rate_limit"] = rate_limit_of(rate_limit)
 
     async def add(api: ServiceApi) -> None:
         document = await api.post(path_to("mcp-servers"), body)
@@ -217,41 +219,6 @@ def add_server(
             session.terminal.json(document)
 
     session.perform(add, creates=True)
-
-
-def _installed_from(package: str | None, version: str | None, path: Path | None) -> JsonObject:
-    """The fields of the installation; a file gets its absolute path, because the service has
-    another directory."""
-    body: JsonObject = {}
-    if package is not None:
-        first, space, others = package.partition(" ")
-        file = Path(first).expanduser()
-        body["package"] = f"{file.absolute()}{space}{others}" if file.is_file() else package
-    if version is not None:
-        body["version"] = version
-    if path is not None:
-        body["path"] = str(path.expanduser().absolute())
-    return body
-
-
-def _start(command: str | None, arguments: list[str]) -> JsonObject:
-    body: JsonObject = {} if command is None else {"command": command}
-    args: list[JsonValue] = [*arguments]
-    return body | {"args": args} if args or command is not None else body
-
-
-def _reaching(network: str | None, hosts: list[str] | None) -> JsonObject:
-    mode = network or ("allowlist" if hosts else None)
-    allowed: list[JsonValue] = [*(hosts or ())]
-    return {**({"network": mode} if mode else {}), **({"network_hosts": allowed} if allowed else {})}
-
-
-def _rate_limit(text: str) -> JsonObject:
-    calls, _, per_s = text.partition("/")
-    try:
-        return {"calls": int(calls), "per_s": float(per_s)}
-    except ValueError:
-        raise BadUsage("--rate-limit takes CALLS/SECONDS, such as 60/60.") from None
 
 
 @mcp_app.command("list", epilog="Example: dragoman mcp list --json")

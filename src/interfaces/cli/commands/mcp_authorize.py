@@ -1,5 +1,7 @@
 """`dragoman mcp authorize`, and the authentication options of `mcp add`."""
 
+import json
+
 import typer
 
 from domain.json_value import JsonObject
@@ -54,10 +56,18 @@ def _named_secrets(option: str, entries: list[str]) -> JsonObject:
     return values
 
 
-def auth_of(bearer_secret: str | None, *, oauth: bool) -> JsonObject:
+def auth_of(bearer_secret: str | None, auth: str | None, *, oauth: bool) -> JsonObject:
     """The `auth` from the options, if any."""
-    if bearer_secret is not None and oauth:
-        raise BadUsage("--bearer-secret and --oauth exclude each other.")
+    if (bearer_secret is not None) + (auth is not None) + oauth > 1:
+        raise BadUsage("--bearer-secret, --auth and --oauth exclude each other.")
+    if auth is not None:
+        try:
+            given = json.loads(auth)
+        except ValueError:
+            given = None
+        if not isinstance(given, dict):
+            raise BadUsage('--auth takes JSON, such as {"type": "bearer", "token": {"secret": NAME}}.')
+        return {"auth": given}
     if bearer_secret is not None:
         return {"auth": {"type": "bearer", "token": {"secret": bearer_secret}}}
     return {"auth": {"type": "oauth_authorization_code"}} if oauth else {}

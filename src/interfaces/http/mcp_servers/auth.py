@@ -13,6 +13,8 @@ from interfaces.http.secrets.references import WriteOnly
 
 _ISSUER = "The authorization server. Default: the one that the MCP server names."
 _TYPE = frozenset({"type"})
+SECRETS = ("token", "value", "client_secret", "private_key")
+"""Write-only fields, of all kinds."""
 
 
 class BearerAuthBody(Body):
@@ -52,11 +54,25 @@ class ClientCredentialsAuthBody(Body):
             "client_secret": {"secret": "TICKETS_CLIENT_SECRET"},
             "scopes": ["tickets:read"],
         },
+        {
+            "type": "oauth_client_credentials",
+            "client_id": "dragoman",
+            "private_key": {"secret": "TICKETS_CLIENT_KEY"},
+            "key_id": "2026-11",
+        },
     )
 
     type: Literal["oauth_client_credentials"] = Field(description="Kind of the authentication.")
     client_id: str = Field(description="Client id at the authorization server.")
-    client_secret: WriteOnly = Field(description="Write-only.")
+    client_secret: WriteOnly | None = Field(default=None, description="Write-only. This, or `private_key`.")
+    private_key: WriteOnly | None = Field(
+        default=None,
+        description="Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions "
+        "(`private_key_jwt`), in place of a secret.",
+    )
+    key_id: str | None = Field(
+        default=None, description="Id of the key in assertions (`kid`), if the server needs one."
+    )
     scopes: Strings = Field(default=(), description="Default: the scopes that the server requires.")
     issuer: str | None = Field(default=None, description=_ISSUER)
 
@@ -89,4 +105,4 @@ AuthBody = Annotated[
 
 def hidden_in(body: AuthBody) -> Iterator[str]:
     """Fields that hold the placeholder of a stored value."""
-    return (f"auth.{name}" for name in ("token", "value", "client_secret") if getattr(body, name, None) == HIDDEN)
+    return (f"auth.{name}" for name in SECRETS if getattr(body, name, None) == HIDDEN)

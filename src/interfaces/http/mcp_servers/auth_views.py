@@ -4,7 +4,15 @@ authorization."""
 from typing import Annotated, Literal, TypedDict, assert_never
 
 from application.mcp.authorization import AuthorizationRequest
-from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
+from domain.mcp.auth import (
+    ApiKeyAuth,
+    AuthorizationCodeAuth,
+    BearerAuth,
+    ClientCredentialsAuth,
+    OAuthSettings,
+    ServerAuth,
+)
+from domain.secrets.secret import SecretValue
 from domain.threads.message_json import timestamp
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 from interfaces.http.view_fields import ExpiresAt
@@ -23,6 +31,10 @@ class AuthView(TypedDict, total=False):
     value: Annotated[WriteOnlyView, "The key: `[hidden]`, or the name of a secret."]
     client_id: Annotated[str | None, "Client id at the authorization server; null: Dragoman registers itself."]
     client_secret: Annotated[WriteOnlyView | None, "Client secret: `[hidden]`, or the name of a secret; null: none."]
+    private_key: Annotated[
+        WriteOnlyView | None, "Private key of the client: `[hidden]`, or the name of a secret; null: none."
+    ]
+    key_id: Annotated[str | None, "Id of the private key in assertions; null: none."]
     scopes: Annotated[list[str], "Requested scopes."]
     issuer: Annotated[str | None, "The authorization server; null: the one that the MCP server names."]
 
@@ -46,15 +58,27 @@ def auth_view(auth: ServerAuth | None) -> AuthView | None:
             return {"type": "bearer", "token": write_only_view(auth.token)}
         case ApiKeyAuth():
             return {"type": "api_key", "header": auth.header, "value": write_only_view(auth.value)}
-        case ClientCredentialsAuth() | AuthorizationCodeAuth():
-            is_code = isinstance(auth, AuthorizationCodeAuth)
-            secret = auth.client_secret
+        case ClientCredentialsAuth():
             return {
-                "type": "oauth_authorization_code" if is_code else "oauth_client_credentials",
-                "client_id": auth.client_id,
-                "client_secret": None if secret is None else write_only_view(secret),
-                "scopes": [*auth.scopes],
-                "issuer": auth.issuer,
+                "type": "oauth_client_credentials",
+                **_client_view(auth),
+                "private_key": _optional(auth.private_key),
+                "key_id": auth.key_id,
             }
+        case AuthorizationCodeAuth():
+            return {"type": "oauth_authorization_code", **_client_view(auth)}
         case _ as unreachable:
             assert_never(unreachable)
+
+
+def _client_view(auth: OAuthSettings) -> AuthView:
+    return {
+        "client_id": auth.client_id,
+        "client_secret": _optional(auth.client_secret),
+        "scopes": [*auth.scopes],
+        "issuer": auth.issuer,
+    }
+
+
+def _optional(secret: SecretValue | None) -> WriteOnlyView | None:
+    return None if secret is None else write_only_view(secret)

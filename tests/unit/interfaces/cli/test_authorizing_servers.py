@@ -31,6 +31,10 @@ def test_why_it_cannot_be_authorized_is_one_line() -> None:
     ("options", "expected"),
     [
         (["--oauth"], {"auth": {"type": "oauth_authorization_code"}}),
+        (
+            ["--auth", '{"type": "oauth_client_credentials", "client_id": "me", "private_key": {"secret": "KEY"}}'],
+            {"auth": {"type": "oauth_client_credentials", "client_id": "me", "private_key": {"secret": "KEY"}}},
+        ),
         (["--bearer-secret", "TOKEN"], {"auth": {"type": "bearer", "token": {"secret": "TOKEN"}}}),
         (
             ["--header-secret", "X-Key=TOKEN", "--header", "X-Plain=a"],
