@@ -4180,6 +4180,8 @@ export interface components {
             edges: components["schemas"]["EdgeView"][];
             /** @description Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow. */
             plan: components["schemas"]["PlannedNodeView"][] | null;
+            /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
+            text: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -5564,7 +5566,7 @@ export interface components {
         };
         /**
          * UpdateWorkflowBody
-         * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely.
+         * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts.
          * @example {
          *       "name": "answers-2"
          *     }
@@ -5576,6 +5578,8 @@ export interface components {
             nodes?: components["schemas"]["NodeBody"][] | null;
             /** @description Edges of the graph. */
             edges?: components["schemas"]["EdgeBody"][] | null;
+            /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
+            text?: string | null;
         };
         /**
          * UpdatedUserView
@@ -5857,6 +5861,8 @@ export interface components {
              * @default []
              */
             edges?: components["schemas"]["EdgeBody"][];
+            /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
+            text?: string | null;
         };
         /**
          * WorkflowPage
@@ -6128,6 +6134,8 @@ export interface components {
             edges: components["schemas"]["EdgeView"][];
             /** @description Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow. */
             plan: components["schemas"]["PlannedNodeView"][] | null;
+            /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
+            text: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**

@@ -19,6 +19,21 @@ def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str]
     return document
 
 
+def commented_text(path: Path) -> JsonObject:
+    """`text`: the YAML of a file that was loaded, for its comments. Nothing of JSON, and of YAML that the service would
+    not read: with aliases, or too long."""
+    from interfaces.definition_text import MAX_YAML, DefinitionTextError, read_definition
+
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".json" or len(text) > MAX_YAML or text.lstrip().startswith("{"):
+        return {}
+    try:
+        read_definition(text, is_json=False, aliases=False)
+    except DefinitionTextError:
+        return {}
+    return {"text": text}
+
+
 def load_object(path: Path) -> JsonObject:
     """Any mapping in a file. Raises BadUsage naming the file and the position of a syntax error."""
     document = _read(path, ())

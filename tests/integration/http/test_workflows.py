@@ -235,3 +235,44 @@ async def test_a_graph_that_is_too_large_is_refused_before_anything_is_made_of_i
     for path in ("/v1/workflows", "/v1/workflows/validate"):
         refused = await service.call("POST", path, json={"name": "large", "nodes": nodes, "edges": edges})
         assert "nodes" in paths_of(problem_of(refused, 422, "body_invalid"))
+
+
+COMMENTED = """# What people ask every morning
+name: plain
+nodes:
+- {id: start, kind: entrypoint}  # begins here
+"""
+PLAIN = {"name": "plain", "nodes": [{"id": "start", "kind": "entrypoint"}]}
+
+
+@pytest.mark.requirement("U6")
+async def test_a_workflow_keeps_the_text_that_it_was_sent_with_until_a_change_without_one(stocked: Service) -> None:
+    created = (await stocked.call("POST", "/v1/workflows", json={**PLAIN, "text": COMMENTED})).json()
+    assert (created["text"], created["version"]) == (COMMENTED, 1)
+    path = f"/v1/workflows/{created['id']}"
+    renamed = COMMENTED.replace("name: plain", "name: simple")
+    changed = (await stocked.call("PATCH", path, json={"text": renamed})).json()
+    assert (changed["name"], changed["text"], changed["version"]) == ("simple", renamed, 2)
+    again = (await stocked.call("PATCH", path, json={"text": renamed, "name": "simple"})).json()
+    assert again["version"] == 2
+    without = (await stocked.call("PATCH", path, json={"name": "plain"})).json()
+    assert (without["text"], without["version"]) == (None, 3)
+    assert (await stocked.call("GET", path)).json()["text"] is None
+    as_json = await stocked.call(
+        "POST", "/v1/workflows", json={**PLAIN, "name": "other", "text": '{"name": "other", "nodes": []}'}
+    )
+    problem_of(as_json, 422, "definition_invalid")
+
+
+@pytest.mark.requirement("U6")
+async def test_a_text_that_says_another_workflow_is_refused_with_the_parts_that_differ(stocked: Service) -> None:
+    for text, code, paths in (
+        (COMMENTED.replace("plain", "other"), "definition_invalid", ["name"]),
+        (COMMENTED.replace("id: start", "id: begin"), "definition_invalid", ["nodes"]),
+        ("name: [", "definition_invalid", ["text"]),
+        ("nodes: []", "body_invalid", ["name"]),
+    ):
+        answer = await stocked.call("POST", "/v1/workflows", json={**PLAIN, "text": text})
+        problem = problem_of(answer, 422, code)
+        assert paths_of(problem) == paths
+    assert (await stocked.call("GET", "/v1/workflows")).json()["data"] == []

@@ -1708,6 +1708,8 @@ class SavedWorkflowView(TypedDict):
     """Edges of the graph."""
     plan: list[PlannedNodeView] | None
     """Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow."""
+    text: str | None
+    """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -2329,7 +2331,7 @@ class UpdateUserBody(TypedDict):
 
 
 class UpdateWorkflowBody(TypedDict):
-    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely."""
+    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts."""
 
     name: NotRequired[str | None]
     """Unique in the organization."""
@@ -2337,6 +2339,8 @@ class UpdateWorkflowBody(TypedDict):
     """Nodes of the graph."""
     edges: NotRequired[list[EdgeBody] | None]
     """Edges of the graph."""
+    text: NotRequired[str | None]
+    """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
 
 
 UsageKey: TypeAlias = Literal['day', 'agent', 'model', 'person']
@@ -2481,6 +2485,8 @@ class WorkflowBody(TypedDict):
     """Nodes of the graph."""
     edges: NotRequired[list[EdgeBody]]
     """Edges of the graph."""
+    text: NotRequired[str | None]
+    """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
 
 
 class WorkflowRunCancelledEvent(TypedDict):
@@ -2609,6 +2615,8 @@ class WorkflowView(TypedDict):
     """Edges of the graph."""
     plan: list[PlannedNodeView] | None
     """Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow."""
+    text: str | None
+    """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str

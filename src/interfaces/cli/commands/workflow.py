@@ -18,7 +18,7 @@ from interfaces.cli.commands.workflow_runs import (
     run_workflow,
     show_run,
 )
-from interfaces.cli.definition_file import load_definition
+from interfaces.cli.definition_file import commented_text, load_definition
 from interfaces.cli.failures import FAILED, ApiProblem, UnexpectedAnswer
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal
@@ -44,9 +44,9 @@ FileArgument = Annotated[
 
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
 def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Create or update the workflow of a file. An update is a new version."""
+    """Create or update the workflow of a file. An update is a new version. YAML is stored with its comments."""
     session = session_of(context)
-    wanted = _load(file)
+    wanted = {**_load(file), **commented_text(file)}
 
     async def applied(api: ServiceApi) -> None:
         document, done = await _applied(api, wanted)

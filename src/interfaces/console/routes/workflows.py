@@ -33,8 +33,9 @@ from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.questions import content_of, fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
-from interfaces.console.workflow_text import definition_of, source_of, text_of_version
+from interfaces.console.workflow_text import text_of_version
 from interfaces.console_paths import PATH
+from interfaces.http.workflows.definition_text import definition_of, source_of
 from interfaces.http.workflows.result_views import validation_view
 from interfaces.http.workflows.views import FaultView
 

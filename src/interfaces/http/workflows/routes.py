@@ -1,5 +1,7 @@
 """Routes of workflows."""
 
+from dataclasses import replace
+
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
@@ -18,6 +20,7 @@ from interfaces.http.paths import WorkflowPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
+from interfaces.http.workflows.definition_text import read_beside, source_of
 from interfaces.http.workflows.result_views import saved_workflow_view, validation_view
 from interfaces.http.workflows.schemas import UpdateWorkflowBody, WorkflowBody
 from interfaces.http.workflows.views import SavedWorkflowView, ValidationView, WorkflowPage, WorkflowView, workflow_view
@@ -31,8 +34,12 @@ async def create_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], create_workflow: NamedDependency[CreateWorkflow]
 ) -> Response[SavedWorkflowView]:
     """Requires the role admin. The response to an invalid workflow lists all faults: of the
-    graph, and agents, MCP servers and secrets that do not exist."""
-    command = CreateWorkflowCommand(principal=request.principal, definition=data.to_definition())
+    graph, and agents, MCP servers and secrets that do not exist. A `text` that says something else is refused."""
+    definition, text = data.to_definition(), None
+    if data.text is not None:
+        parts = {"name": definition.name, "nodes": definition.nodes, "edges": definition.edges}
+        definition, text = await read_beside(data.text, parts), source_of(data.text)
+    command = CreateWorkflowCommand(principal=request.principal, definition=definition, text=text)
     saved = await create_workflow.execute(command)
     headers = {"Location": f"/v1/workflows/{saved.workflow.id}", **etag(saved.workflow.version)}
     return Response(saved_workflow_view(saved), headers=headers)
@@ -103,18 +110,22 @@ async def update_workflow(
     update_workflow: NamedDependency[UpdateWorkflow],
     if_match: IfMatch = None,
 ) -> Response[SavedWorkflowView]:
-    """Requires the role admin. Creates a new version."""
+    """Requires the role admin. Creates a new version. A `text` that says something else than the other fields is refused;
+    a change without it drops the text of the version before."""
     data.check_nulls()
-    saved = await update_workflow.execute(
-        UpdateWorkflowCommand(
-            principal=request.principal,
-            workflow=workflow,
-            name=data.name,
-            nodes=data.to_nodes(),
-            edges=data.to_edges(),
-            expected_version=expected_version(if_match),
-        )
+    command = UpdateWorkflowCommand(
+        principal=request.principal,
+        workflow=workflow,
+        name=data.name,
+        nodes=data.to_nodes(),
+        edges=data.to_edges(),
+        expected_version=expected_version(if_match),
     )
+    if data.text is not None:
+        parts = {"name": command.name, "nodes": command.nodes, "edges": command.edges}
+        read = await read_beside(data.text, parts)
+        command = replace(command, name=read.name, nodes=read.nodes, edges=read.edges, text=source_of(data.text))
+    saved = await update_workflow.execute(command)
     return Response(saved_workflow_view(saved), headers=etag(saved.workflow.version))
 
 

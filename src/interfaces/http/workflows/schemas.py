@@ -8,6 +8,7 @@ from pydantic import Field
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject
 from domain.workflows.graph import MAX_EDGES, MAX_NODES, Edge, NodeDefinition, WorkflowDefinition
+from interfaces.definition_text import MAX_YAML
 from interfaces.http.bodies import Body, Name, Patch
 from interfaces.http.workflows.views import EdgeView, NodeView, WorkflowView
 
@@ -47,6 +48,7 @@ class EdgeBody(Body):
     target_handle: Identifier | None = None
 
 
+Text = Annotated[str, Field(min_length=1, max_length=MAX_YAML)]
 Nodes = Annotated[tuple[NodeBody, ...], Field(strict=False, max_length=MAX_NODES)]
 Edges = Annotated[tuple[EdgeBody, ...], Field(strict=False, max_length=MAX_EDGES)]
 
@@ -61,13 +63,14 @@ class WorkflowBody(Body):
     name: Name
     nodes: Nodes
     edges: Edges = ()
+    text: Text | None = None
 
     def to_definition(self) -> WorkflowDefinition:
         return WorkflowDefinition(name=self.name, nodes=_nodes(self.nodes), edges=_edges(self.edges))
 
 
 class UpdateWorkflowBody(Patch):
-    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely."""
+    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
 
@@ -76,6 +79,7 @@ class UpdateWorkflowBody(Patch):
     name: Name | None = None
     nodes: Nodes | None = None
     edges: Edges | None = None
+    text: Text | None = None
 
     def check_nulls(self) -> None:
         """Raises INVALID `body_invalid` for a null."""

@@ -66,6 +66,11 @@ class WorkflowView(TypedDict):
         list[PlannedNodeView] | None,
         "Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow.",
     ]
+    text: Annotated[
+        str | None,
+        "The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there "
+        "is none, and in lists.",
+    ]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -112,6 +117,7 @@ def workflow_view(workflow: Workflow) -> WorkflowView:
             for edge in definition.edges
         ],
         "plan": plan_view(compile_workflow(definition).plan),
+        "text": workflow.text,
         "version": workflow.version,
         "created_at": timestamp(workflow.created_at),
         "updated_at": timestamp(workflow.updated_at),

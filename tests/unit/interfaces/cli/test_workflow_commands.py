@@ -50,7 +50,18 @@ def test_a_new_workflow_is_created_and_what_is_odd_is_said(tmp_path: Path) -> No
     assert outcome.exit_code == 0
     assert "created, version 1" in outcome.err
     assert "wired to no agent" in outcome.err
-    assert service.sent("POST", "/v1/workflows") == [WANTED]
+    assert service.sent("POST", "/v1/workflows") == [{**WANTED, "text": FILE}]
+
+
+@pytest.mark.requirement("U6")
+def test_a_file_that_is_no_yaml_for_the_service_is_sent_without_its_text(tmp_path: Path) -> None:
+    with_alias = "name: answers\nnodes:\n- &start {id: start, kind: entrypoint}\nedges: []\n# *start\nlayout: *start\n"
+    for text in ('{"name": "answers", "nodes": []}', with_alias):
+        service = FakeService().on("POST", "/v1/workflows", document(version=1))
+        assert service.run("workflow", "apply", write(tmp_path, text)).exit_code == 0
+        [sent] = service.sent("POST", "/v1/workflows")
+        assert isinstance(sent, dict)
+        assert "text" not in sent
 
 
 @pytest.mark.parametrize(("version", "said"), [(4, "updated, version 4"), (3, "unchanged, version 3")])
@@ -62,7 +73,7 @@ def test_a_workflow_that_exists_becomes_what_the_file_says(tmp_path: Path, versi
     )
     outcome = service.run("workflow", "apply", write(tmp_path), "--json")
     assert said in outcome.err
-    assert service.sent("PATCH", "/v1/workflows/wfl_1") == [{"edges": [], **WANTED}]
+    assert service.sent("PATCH", "/v1/workflows/wfl_1") == [{"edges": [], **WANTED, "text": FILE}]
     assert service.requests[-1].headers["if-match"] == '"3"'
     assert outcome.json == document(version)
 
@@ -139,7 +150,10 @@ edges:
 - {source: on, source_handle: "false", target: off, target_handle: input}
 """
     assert service.run("workflow", "apply", write(tmp_path, text)).exit_code == 0
-    assert service.sent("POST", "/v1/workflows") == [
+    [sent] = service.sent("POST", "/v1/workflows")
+    assert isinstance(sent, dict)
+    sent.pop("text")
+    assert [sent] == [
         {
             "name": "answers",
             "nodes": [
