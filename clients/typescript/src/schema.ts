@@ -2812,7 +2812,7 @@ export interface components {
             error: components["schemas"]["NodeErrorView"] | null;
             /** @description The run of an agent node; null for other nodes. */
             run_id: string | null;
-            /** @description What it waits for: `{prompt, schema}` of a person, `{calls}` of its agent's run; null if it does not wait. */
+            /** @description What it waits for: `{prompt, schema}` of a person, with `url` for an account to connect there, `{calls}` of its agent's run; null if it does not wait. */
             asked: unknown;
             /** @description Time of its start; null until then. */
             started_at: string | null;
@@ -2934,7 +2934,7 @@ export interface components {
             node_id: string;
             /** @description The run of an agent node; null if the node waits for a person. */
             run_id: string | null;
-            /** @description For a person: `{prompt, schema}`. For a run: `{calls}`, as in its `pending`. */
+            /** @description For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`. */
             asked: unknown;
         };
         /**
@@ -3113,7 +3113,7 @@ export interface components {
             node_id: string;
             /** @description The run of an agent node; null if the node waits for a person. */
             run_id: string | null;
-            /** @description For a person: `{prompt, schema}`. For a run: `{calls}`, as in its `pending`. */
+            /** @description For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`. */
             asked: unknown;
         };
         /**

@@ -1,6 +1,7 @@
 """FinishMcpAuthorization: complete an authorization after the redirect back."""
 
 import logging
+from collections.abc import Sequence
 from typing import Protocol
 
 from application.audit.ports import AuditLog
@@ -30,7 +31,7 @@ class FinishMcpAuthorization:
     - Needs no key: the state of `answer` identifies the authorization. It is valid once, and only with an answer of
       its authorization server, in the browser that began it if that is bound to one.
     - With a new grant of the organization, or another one of a person who had one, connections of the server are reopened.
-    - With a new grant of a person, their runs that wait for it continue. Then, if the server's tools were never listed, they
+    - With a new grant of a person, their runs and workflow runs that wait for it continue. Then, if the server's tools were never listed, they
       are listed with this account; the account counts even if that fails.
     - Audited `mcp_server.authorized` or, for an account of a person, `account.connected`; by who began the authorization.
     """
@@ -42,7 +43,7 @@ class FinishMcpAuthorization:
         connections: McpConnections,
         catalogs: McpCatalogStore,
         catalog_updater: CatalogUpdater,
-        waiters: AccountWaiters,
+        waiters: Sequence[AccountWaiters],
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
@@ -68,7 +69,8 @@ class FinishMcpAuthorization:
         try:
             if authorized.had_grant:
                 await self._connections.forget(server.organization_id, server.id)
-            await self._waiters.connected(server)
+            for each in self._waiters:
+                await each.connected(server)
         finally:
             await self._audit(authorized, AuditAction.ACCOUNT_CONNECTED)
         await self._list_tools(server)

@@ -13,6 +13,7 @@ from application.system.ports import Clock, IdSource
 from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import WorkflowRecord, WorkflowTracer
 from application.workflows.node_execution import (
+    AccountWaits,
     AgentExecutor,
     AwaitsAnswer,
     NodeContext,
@@ -22,6 +23,7 @@ from application.workflows.node_execution import (
     Succeeded,
     ToolRegistrar,
 )
+from application.workflows.node_waits import NodeWaits
 from application.workflows.output_bounds import output_fault
 from application.workflows.ports import (
     ClaimedWorkflowRun,
@@ -67,6 +69,7 @@ class AdvanceWorkflow:
         journal: WorkflowJournal,
         executors: Mapping[NodeKind, NodeExecutor],
         agents: AgentExecutor,
+        accounts: AccountWaits,
         tools: ToolRegistrar,
         wakeups: Wakeups,
         active_runs: ActiveRuns[WorkflowLease],
@@ -79,6 +82,7 @@ class AdvanceWorkflow:
         self._journal = journal
         self._executors: dict[NodeKind, NodeExecutor] = {**executors, NodeKind.AGENT: agents}
         self._agents = agents
+        self.waits = NodeWaits(agents, accounts)
         self._tools = tools
         self._wakeups = wakeups
         self._active_runs = active_runs
@@ -166,10 +170,6 @@ class AdvanceWorkflow:
         await self._agents.cancel(run.organization_id, run_id, actor=run.cancel_requested_by or "system")
 
     @property
-    def agents(self) -> AgentExecutor:
-        return self._agents
-
-    @property
     def clock(self) -> Clock:
         return self._clock
 
@@ -227,16 +227,13 @@ class _Drive:
             logger.exception("a workflow run could not be handed back", extra={"workflow_run_id": self._run.id})
 
     async def _take_up(self, plan: Plan) -> None:
-        """Continue the nodes that a former worker started, and agents' runs that have resumed
-        since."""
+        """Continue the nodes that a former worker started, and those that need not wait any more."""
         now = self._advance.clock.now()
         for node_id, node in tuple(self._nodes.items()):
             if node.status is NodeStatus.RUNNING:
                 self._nodes[node_id] = node.interrupted(plan.by_id[node_id], at=now)
-            elif node.waits_for_run is not None and await self._advance.agents.has_moved_on(
-                self._run.organization_id, node.waits_for_run, since_seq=node.run_seq or 0
-            ):
-                self._nodes[node_id] = node.resumed()
+            elif node.may_continue and await self._advance.waits.is_over(self._run, node):
+                self._nodes[node_id] = node.continued(at=now)
 
     async def _step(self, plan: Plan) -> bool:
         """Decide, store the decision, act on it, and wait for an event. False when the run is
@@ -253,6 +250,7 @@ class _Drive:
             return False
         if decision.outlook is Outlook.WAITING and not self._tasks:
             await self._store(self._run.suspended(wake_at=decision.wake_at))
+            await self._advance.waits.began(self._run)
             return False
         await self._give_up(given_up)
         await self._store(self._run)
@@ -308,17 +306,12 @@ class _Drive:
                 task.exception()  # the node is abandoned: its outcome is not needed
 
     def _watch(self) -> None:
-        """Wait for agents' runs that resume."""
-        waiting = {
-            node_id: run_id for node_id, node in self._nodes.items() if (run_id := node.waits_for_run) is not None
-        }
+        """Wait for what lets waiting nodes continue."""
+        waiting = {node_id: node for node_id, node in self._nodes.items() if node.may_continue}
         self._end_watches(tuple(self._watches.keys() - waiting.keys()))
         for node_id in waiting.keys() - self._watches.keys():
             self._watches[node_id] = asyncio.create_task(
-                self._advance.agents.moved_on(
-                    self._run.organization_id, waiting[node_id], since_seq=self._nodes[node_id].run_seq or 0
-                ),
-                name=f"run of node {node_id} of {self._run.id}",
+                self._advance.waits.over(self._run, waiting[node_id]), name=f"wait of node {node_id} of {self._run.id}"
             )
 
     def _end_watches(self, node_ids: tuple[str, ...]) -> list[asyncio.Task[None]]:
@@ -367,7 +360,7 @@ class _Drive:
         now = self._advance.clock.now()
         for node_id in [node_id for node_id, watch in self._watches.items() if watch.done()]:
             self._watches.pop(node_id).result()
-            self._nodes[node_id] = self._nodes[node_id].resumed()
+            self._nodes[node_id] = self._nodes[node_id].continued(at=now)
         for node_id in [node_id for node_id, task in self._tasks.items() if task.done()]:
             outcome, run = self._tasks.pop(node_id).result(), self._nodes[node_id]
             match outcome:

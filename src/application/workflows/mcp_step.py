@@ -1,17 +1,17 @@
 """A call of an MCP server's tool as a step, within the organization's policy."""
 
 import asyncio
+from datetime import timedelta
 
 from application.mcp.ports import ConnectionScope, McpReply
 from application.system.ports import Clock
-from application.tools import failure_text
 from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.ports import InputAwaited
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
-from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
+from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from application.workflows.ports import Expressions
 from application.workflows.workflow_audit import StepCall, step_call_entry
 from domain.agents.agent import AgentConfig
@@ -21,6 +21,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import Verdict
 from domain.tools.result import ToolResult, outcome_unknown
 from domain.tools.tool import Tool
+from domain.workflows.account_wait import AccountWait
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import McpServerNodeConfig
 from domain.workflows.plan import PlannedNode
@@ -33,6 +34,8 @@ class McpStep:
     - The organization's allowlist and policies decide; arguments must fit the tool's schema.
     - `max_calls` counts the calls of the tool by all steps of the workflow run.
     - A call that requires approval fails.
+    - A call that lacks the account of the person who started the run waits until that person connects it, for at most the
+      node's `timeout_s` again. Nothing was sent, so the same attempt is made then.
     - The call has its own connection, unless the server's connection is shared.
     - A failed call is retried only if that is harmless.
     - Audited like calls of runs, with the output.
@@ -53,7 +56,7 @@ class McpStep:
         self._expressions = expressions
         self._clock = clock
 
-    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded:
+    async def execute(self, node: PlannedNode, run: NodeRun, context: NodeContext) -> Succeeded | AwaitsAnswer:
         """`{text, structured}`. Raises NodeFailed."""
         config = node.config
         if not isinstance(config, McpServerNodeConfig) or config.call is None:
@@ -84,11 +87,13 @@ class McpStep:
             on_reply=replies.append,
         )
         try:
-            result = await self._outcome(checked, call, call_context)
+            result = await self._outcome(checked, call, call_context, node.settings.timeout_s)
         except asyncio.CancelledError:
             # The node was abandoned or timed out; the interrupted call is still audited.
             self._note(context, call, outcome_unknown())
             raise
+        if isinstance(result, AwaitsAnswer):
+            return result
         self._note(context, call, result)
         if result.is_error:
             repeatable = config.idempotent or tool.repeatable
@@ -96,18 +101,23 @@ class McpStep:
         structured: JsonValue = replies[-1].structured if replies else None
         return Succeeded(output={"text": result.text, "structured": structured})
 
-    async def _outcome(self, checked: CheckedCall, call: StepCall, context: ToolCallContext) -> ToolResult:
+    async def _outcome(
+        self, checked: CheckedCall, call: StepCall, context: ToolCallContext, waits_s: float | None
+    ) -> ToolResult | AwaitsAnswer:
         if checked.answer is not None:
             return checked.answer
         if checked.decision is not None and checked.decision.verdict is Verdict.REQUIRE_APPROVAL:
             text = f"Calls of {call.tool.name} require approval; a workflow step does not wait for one."
             return ToolResult.blocked("approval_required", text)
+        since = self._clock.now()
         try:
             return await self._execute.execute(call.tool, call.params, context)
         except InputAwaited as asked:
-            question = asked.awaited.current
-            if question is not None and question.is_for_account:
-                return failure_text.account_missing(question.url or "")
+            question, mcp = asked.awaited.current, call.tool.mcp
+            if question is not None and question.is_for_account and mcp is not None:
+                due_at = None if waits_s is None else self._clock.now() + timedelta(seconds=waits_s)
+                wait = AccountWait(server_id=mcp.server_id, since=since)
+                return AwaitsAnswer(asked=wait.question(question.message, question.url or ""), due_at=due_at)
             text = "The server requested input during the call; a workflow step cannot give any."
             return ToolResult.failed("mcp_input_declined", text)
 

@@ -11,6 +11,7 @@ from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.tools.wired import RegisteredTool
+from domain.workflows.account_wait import AccountWait
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
 from domain.workflows.plan import Plan, PlannedNode, calls_same_tool
 from domain.workflows.run import WorkflowRun
@@ -30,8 +31,8 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitsAnswer:
-    """The node waits for a person until `due_at`, or for an agent's run suspended at event
-    `run_seq`."""
+    """The node waits for a person until `due_at`, for their answer or their account, or for an agent's run suspended at
+    event `run_seq`."""
 
     asked: JsonValue
     due_at: datetime | None
@@ -151,3 +152,16 @@ class AgentExecutor(NodeExecutor, Protocol):
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId, *, actor: str) -> None:
         """Cancel the run of an abandoned node."""
+
+
+class AccountWaits(Protocol):
+    """Accounts that the person who started a workflow run must connect."""
+
+    async def is_connected(self, run: WorkflowRun, wanted: AccountWait) -> bool:
+        """Whether the node need not wait any more."""
+
+    async def connected_in(self, run: WorkflowRun, wanted: AccountWait) -> None:
+        """Wait until `is_connected`."""
+
+    async def began_to_wait(self, run: WorkflowRun) -> None:
+        """Continue the run, which was just suspended, if an account was connected in the meantime."""

@@ -40,10 +40,7 @@ class Elicitation:
     @property
     def account_page(self) -> str | None:
         """The path and query of the page where the account is connected, if this asks for it."""
-        if self.url is None or not self.is_for_account:
-            return None
-        _, scheme_ends, rest = self.url.partition("://")
-        return f"/{rest.partition('/')[2]}" if scheme_ends else self.url
+        return None if self.url is None or not self.is_for_account else account_path(self.url)
 
     def as_json(self) -> JsonObject:
         """`{request_id, message, schema | url}`."""
@@ -58,6 +55,12 @@ class Elicitation:
             schema=cast("JsonObject | None", data.get("schema")),
             url=cast("str | None", data.get("url")),
         )
+
+
+def account_path(url: str) -> str:
+    """The path and query of the page where an account is connected, for a link from another page of the console."""
+    _, scheme_ends, rest = url.partition("://")
+    return f"/{rest.partition('/')[2]}" if scheme_ends else url
 
 
 class ElicitationAction(StrEnum):

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from domain.ids import RunId
 from domain.json_value import JsonValue
+from domain.workflows.account_wait import ACCEPT, ACCOUNT_DECLINED, AccountWait, account_wait_of
 from domain.workflows.graph import HttpRequestConfig, McpServerNodeConfig, NodeMode
 from domain.workflows.plan import PlannedNode
 
@@ -57,8 +58,8 @@ class NodeRun:
     - `handle` is the output handle that was taken.
     - `due_at` is a deadline: a pending node is retried, or fails because its tools are not ready; a
       waiting node fails because no person answered.
-    - `run_id` is the agent's run. `asked` is the question to a person, or the calls that the
-      agent's run waits for, as of the run's event `run_seq`.
+    - `run_id` is the agent's run. `asked` is the question to a person, the account that a person must connect
+      (`AccountWait`), or the calls that the agent's run waits for, as of the run's event `run_seq`.
     """
 
     node_id: str
@@ -99,6 +100,36 @@ class NodeRun:
     def waits_for_run(self) -> RunId | None:
         """The agent's run that must continue first."""
         return self.run_id if self.status is NodeStatus.WAITING else None
+
+    @property
+    def waits_for_account(self) -> AccountWait | None:
+        """The account that a person must connect first."""
+        return account_wait_of(self.asked) if self.status is NodeStatus.WAITING else None
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether the node waits for something that happens elsewhere, not for a person's answer alone."""
+        return self.waits_for_run is not None or self.waits_for_account is not None
+
+    def continued(self, *, at: datetime) -> "NodeRun":
+        """What the node waited for has happened."""
+        return self.again(at=at) if self.run_id is None else self.resumed()
+
+    def again(self, *, at: datetime) -> "NodeRun":
+        """The account is connected. Nothing was sent before, so the same attempt is made again."""
+        self._require(NodeStatus.WAITING)
+        attempt = self.attempt - 1
+        due_at = at if attempt else None
+        return replace(self, status=NodeStatus.PENDING, attempt=attempt, due_at=due_at, asked=None)
+
+    def answered(self, answer: JsonValue, *, at: datetime) -> "NodeRun":
+        """A person's answer is the node's output, or says whether their account is connected."""
+        if self.waits_for_account is None:
+            return self.succeeded(answer, at=at)
+        if answer == ACCEPT:
+            return self.again(at=at)
+        detail = "A person declined to connect the account that the MCP server requires."
+        return self.failed(NodeError(code=ACCOUNT_DECLINED, detail=detail), at=at)
 
     def ready(self, *, at: datetime) -> "NodeRun":
         self._require(NodeStatus.RUNNING)

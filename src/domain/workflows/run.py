@@ -147,7 +147,7 @@ class WorkflowRun:
                     "node_not_waiting",
                     f"The node {node_id!r} is waiting for calls of its agent's run, not for an answer.",
                 )
-            nodes[node_id] = node.succeeded(answer, at=at)
+            nodes[node_id] = node.answered(answer, at=at)
         return replace(self, status=WorkflowRunStatus.QUEUED, nodes=nodes, wake_at=None)
 
     def asked_to_stop(self, actor: str, *, at: datetime) -> "WorkflowRun":
@@ -247,10 +247,7 @@ def _node_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWork
     data: JsonObject = {"node_id": after.node_id}
     match after.status:
         case NodeStatus.PENDING:
-            if after.error is None or after.due_at is None:
-                return None
-            kind = WorkflowEventType.NODE_RETRYING
-            data |= {"attempt": after.attempt, "error": error_json(after.error)}
+            return _pending_event(before, after, at)
         case NodeStatus.RUNNING:
             waited = before is not None and before.status is NodeStatus.WAITING
             kind = WorkflowEventType.NODE_RESUMED if waited else WorkflowEventType.NODE_STARTED
@@ -270,6 +267,18 @@ def _node_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWork
         case _:
             assert_never(after.status)
     return NewWorkflowEvent(type=kind, at=at, data=data)
+
+
+def _pending_event(before: NodeRun | None, after: NodeRun, at: datetime) -> NewWorkflowEvent | None:
+    """The node is executed again: what it waited for has happened, or its last attempt failed."""
+    data: JsonObject = {"node_id": after.node_id}
+    if before is not None and before.status is NodeStatus.WAITING:
+        data |= {"attempt": after.attempt + 1}
+        return NewWorkflowEvent(type=WorkflowEventType.NODE_RESUMED, at=at, data=data)
+    if after.error is None or after.due_at is None:
+        return None
+    data |= {"attempt": after.attempt, "error": error_json(after.error)}
+    return NewWorkflowEvent(type=WorkflowEventType.NODE_RETRYING, at=at, data=data)
 
 
 def _end(before: WorkflowRun | None, after: WorkflowRun, at: datetime) -> Iterator[NewWorkflowEvent]:

@@ -7,7 +7,6 @@ from application.a2a.ports import CardSigner, PushConfigStore
 from application.a2a.put_push_config import PutPushConfig
 from application.a2a.queries import ListPushConfigs
 from application.approvals.check_decisions import CheckDecisions
-from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.runs.call_agent import CallAgent
 from application.runs.called_runs import CalledRuns
 from application.runs.cancel_run import CancelRun
@@ -133,13 +132,6 @@ class Runs(containers.DeclarativeContainer):
             deciders=Identity.deciders,
         ),
         box=Platform.secret_box,
-    )
-    finish_mcp_authorization = singleton(
-        FinishMcpAuthorization,
-        authorizer=McpServers.oauth,
-        connections=McpServers.announced_connections,
-        catalog_updater=McpServers.catalog_updater,
-        waiters=resume_authorized_runs,
     )
     unfinished_runs: providers.Provider[UnfinishedRuns] = singleton(SqlUnfinishedRuns)
     cancel_runs = singleton(CancelRuns, unfinished=unfinished_runs, cancel_run=cancel_run)

@@ -2,6 +2,7 @@
 
 from dependency_injector import containers, providers
 
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.recover_runs import RecoverRuns
 from application.workflows.advance_workflow import AdvanceWorkflow
@@ -14,6 +15,7 @@ from application.workflows.mcp_step import McpStep
 from application.workflows.ports import WorkflowLease, WorkflowStore
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
 from application.workflows.replay_workflow_run import ReplayWorkflowRun
+from application.workflows.resume_authorized_workflow_runs import ResumeAuthorizedWorkflowRuns
 from application.workflows.resume_workflow_run import ResumeWorkflowRun
 from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
 from application.workflows.start_workflow_run import StartWorkflowRun
@@ -60,6 +62,19 @@ class Workflows(containers.DeclarativeContainer):
     active_workflow_runs: providers.Provider[ActiveRuns[WorkflowLease]] = singleton(
         ActiveRuns, leases=Storage.workflow_runs, settings=LeaseSettings()
     )
+    resume_authorized_workflow_runs = singleton(
+        ResumeAuthorizedWorkflowRuns,
+        runs=Storage.workflow_runs,
+        queue=Storage.run_queue,
+        authorizer=McpServers.oauth,
+    )
+    finish_mcp_authorization = singleton(
+        FinishMcpAuthorization,
+        authorizer=McpServers.oauth,
+        connections=McpServers.announced_connections,
+        catalog_updater=McpServers.catalog_updater,
+        waiters=providers.List(Runs.resume_authorized_runs, resume_authorized_workflow_runs),
+    )
     advance_workflow = singleton(
         AdvanceWorkflow,
         runs=Storage.workflow_runs,
@@ -77,6 +92,7 @@ class Workflows(containers.DeclarativeContainer):
             ),
         ),
         agents=agent_step,
+        accounts=resume_authorized_workflow_runs,
         tools=tool_step,
         active_runs=active_workflow_runs,
     )

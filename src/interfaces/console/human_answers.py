@@ -7,6 +7,7 @@ from typing import Literal
 
 from domain.errors import Violation, invalid
 from domain.json_value import JsonValue
+from domain.mcp.elicitation import account_path
 from domain.workflows.execution import NodeRun
 from interfaces.console.json_text import JsonTextError, json_of
 
@@ -15,13 +16,15 @@ Kind = Literal["choice", "text", "json", "any"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`choices` are JSON values with labels. Without a schema the person selects text or JSON."""
+    """`choices` are JSON values with labels. Without a schema the person selects text or JSON. `account_page` is the path
+    where an account is connected, if the node waits for one."""
 
     node_id: str
     prompt: str
     kind: Kind
     choices: tuple[tuple[str, str], ...] = ()
     schema: JsonValue = None
+    account_page: str | None = None
 
 
 def question_of(node: NodeRun) -> Question | None:
@@ -32,7 +35,9 @@ def question_of(node: NodeRun) -> Question | None:
     prompt, schema = asked.get("prompt"), asked.get("schema")
     shown = prompt if isinstance(prompt, str) else json.dumps(prompt, ensure_ascii=False, indent=2)
     kind, choices = _field(schema)
-    return Question(node_id=node.node_id, prompt=shown, kind=kind, choices=choices, schema=schema)
+    url = asked.get("url") if node.waits_for_account is not None else None
+    page = account_path(url) if isinstance(url, str) else None
+    return Question(node_id=node.node_id, prompt=shown, kind=kind, choices=choices, schema=schema, account_page=page)
 
 
 def answer_to(question: Question, form: Mapping[str, str]) -> JsonValue:

@@ -9,10 +9,12 @@ import httpx
 import pytest
 
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, McpServerId
+from domain.ids import ApiKeyId, McpServerId, WorkerId, WorkflowRunId
 from domain.mcp.elicitation import ACCOUNT_QUESTION, Elicitation, InputRound
+from domain.workflows.account_wait import AccountWait
+from domain.workflows.execution import NodeRun
 from interfaces.http.oauth.routes import account_cookie
-from tests.builders import a_key
+from tests.builders import START, a_key
 from tests.composition import MODEL
 from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
 from tests.integration.http.test_console import browse, signed_in, waiting_run
@@ -158,6 +160,59 @@ async def test_a_run_that_waits_is_in_the_inbox_with_its_link_and_ends_after_the
     await connect(service, ANN)
     states = [(await service.call("GET", f"/v1/runs/{run_id}", token=ANN)).json()["status"] for run_id in started]
     assert states == ["completed", "requires_action"]
+
+
+FINDING: dict[str, object] = {
+    "name": "finding",
+    "nodes": [
+        {"id": "start", "kind": "entrypoint"},
+        {"id": "find", "kind": "mcp_server", "config": {"server": "tickets", "call": "search"}},
+    ],
+    "edges": [{"source": "start", "target": "find"}],
+}
+
+
+async def waiting_workflow_runs(service: Service, *tokens: str) -> list[str]:
+    """A workflow run of each person, whose node `find` lacks the account of that person."""
+    assert (await service.call("POST", "/v1/workflows", json=FINDING)).status_code == 201
+    server_id = McpServerId(str((await account(service, ANN))["server_id"]))
+    url = "https://agents.example.com/console/accounts?server=tickets"
+    asked = AccountWait(server_id=server_id, since=START).question("Connect it.", url)
+    ids = []
+    for token in tokens:
+        begun = await service.call("POST", "/v1/workflows/finding/runs", json={"input": {}}, token=token)
+        ids.append(begun.json()["id"])
+        journal = service.stores.workflow_journal
+        claimed = await journal.claim(WorkflowRunId(ids[-1]), WorkerId("w"), lease_s=10, at=START)
+        assert claimed is not None
+        node = NodeRun(node_id="find").started(at=START).waiting(due_at=None, asked=asked)
+        await journal.commit(
+            claimed.lease, replace(claimed.run, nodes={"find": node}).suspended(wake_at=None), at=START
+        )
+    service.worker.workflow_runs.clear()
+    return ids
+
+
+@pytest.mark.requirement("F4")
+async def test_a_workflow_that_waits_is_in_the_inbox_with_its_link_and_continues_after_the_consent(
+    service: Service,
+) -> None:
+    await people(service)
+    for key_id, key in list(service.state.keys.items()):
+        service.state.keys[key_id] = replace(key, role=Role.RUNNER if key_id.startswith("usr_") else key.role)
+    of_ann, of_ben = await waiting_workflow_runs(service, ANN, BEN)
+    [pending] = (await service.call("GET", f"/v1/workflow-runs/{of_ann}", token=ANN)).json()["pending"]
+    assert (pending["node_id"], pending["asked"]["url"].endswith("/accounts?server=tickets")) == ("find", True)
+    browser = await signed_in(service, ANN)
+    for path in (f"/inbox?item=node:{of_ann}:find", f"/workflows/runs/{of_ann}"):
+        page = (await browse(service, "GET", f"/console{path}", headers=browser)).text
+        assert '<a href="/console/accounts?server=tickets">Connect your account</a>' in page
+    answer = {"answers": [{"node_id": "find", "answer": {"text": "forged"}}]}
+    refused = await service.call("POST", f"/v1/workflow-runs/{of_ann}/resume", json=answer, token=ANN)
+    problem_of(refused, 422, "answers_invalid")
+    await connect(service, ANN)
+    states = [(await service.call("GET", f"/v1/workflow-runs/{each}")).json()["status"] for each in (of_ann, of_ben)]
+    assert (states, service.worker.workflow_runs) == (["queued", "requires_action"], [of_ann])
 
 
 async def test_the_arguments_of_a_call_with_another_persons_account_are_shown_without_a_form(service: Service) -> None:

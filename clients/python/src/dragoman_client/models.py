@@ -1137,7 +1137,7 @@ class NodeWaitingEvent(TypedDict):
     run_id: str | None
     """The run of an agent node; null if the node waits for a person."""
     asked: Any
-    """For a person: `{prompt, schema}`. For a run: `{calls}`, as in its `pending`."""
+    """For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`."""
 
 
 OnBlock: TypeAlias = Literal['inform', 'halt']
@@ -1190,7 +1190,7 @@ class PendingView(TypedDict):
     run_id: str | None
     """The run of an agent node; null if the node waits for a person."""
     asked: Any
-    """For a person: `{prompt, schema}`. For a run: `{calls}`, as in its `pending`."""
+    """For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`."""
 
 
 class PinnedToolView(TypedDict):
@@ -3539,7 +3539,7 @@ class NodeRunView(TypedDict):
     run_id: str | None
     """The run of an agent node; null for other nodes."""
     asked: Any
-    """What it waits for: `{prompt, schema}` of a person, `{calls}` of its agent's run; null if it does not wait."""
+    """What it waits for: `{prompt, schema}` of a person, with `url` for an account to connect there, `{calls}` of its agent's run; null if it does not wait."""
     started_at: str | None
     """Time of its start; null until then."""
     finished_at: str | None

@@ -42,6 +42,7 @@ class Asked:
 
     prompt: str | None = None
     schema: object = None
+    url: str | None = None
     calls: list[Call] = field(default_factory=list)
 
 
@@ -207,6 +208,9 @@ def _tell_pending(terminal: Terminal, run_id: str, pending: PendingView) -> None
     if pending["run_id"] is None:
         schema = "" if asked.schema is None else f" {_short(asked.schema)}"
         terminal.note(f"{pending['node_id']} asks: {_short(asked.prompt)}{schema}")
+        if asked.url is not None:
+            terminal.note(f"Connect your account: {asked.url}")
+            terminal.note("The run continues by itself then.")
         terminal.note(f"Answer with `dragoman workflow answer {run_id} {pending['node_id']} ANSWER`.")
     for call in asked.calls:
         said = f"{call.name} {_short(call.params)}"

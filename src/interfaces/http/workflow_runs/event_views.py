@@ -55,7 +55,10 @@ class NodeWaitingEvent(WorkflowEventView):
     type: Annotated[Literal["node.waiting"], _TYPE]
     node_id: Annotated[str, _NODE]
     run_id: Annotated[str | None, "The run of an agent node; null if the node waits for a person."]
-    asked: Annotated[object, "For a person: `{prompt, schema}`. For a run: `{calls}`, as in its `pending`."]
+    asked: Annotated[
+        object,
+        "For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`.",
+    ]
 
 
 class NodeResumedEvent(WorkflowEventView):

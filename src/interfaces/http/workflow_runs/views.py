@@ -31,7 +31,8 @@ class NodeRunView(TypedDict):
     run_id: Annotated[str | None, "The run of an agent node; null for other nodes."]
     asked: Annotated[
         object,
-        "What it waits for: `{prompt, schema}` of a person, `{calls}` of its agent's run; null if it does not wait.",
+        "What it waits for: `{prompt, schema}` of a person, with `url` for an account to connect there, `{calls}` of its "
+        "agent's run; null if it does not wait.",
     ]
     started_at: Annotated[Timestamp | None, "Time of its start; null until then."]
     finished_at: Annotated[Timestamp | None, "Time of its end; null until then."]
@@ -43,7 +44,10 @@ class PendingView(TypedDict):
 
     node_id: Annotated[str, "Id of the node."]
     run_id: Annotated[str | None, "The run of an agent node; null if the node waits for a person."]
-    asked: Annotated[object, "For a person: `{prompt, schema}`. For a run: `{calls}`, as in its `pending`."]
+    asked: Annotated[
+        object,
+        "For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`.",
+    ]
 
 
 class WorkflowRunOutlineView(TypedDict):

@@ -46,7 +46,7 @@ class Ports:
             connections=self.connections,
             catalogs=self.catalogs,
             catalog_updater=self.updater,
-            waiters=self.waiters,
+            waiters=(self.waiters,),
             audit_log=self.audit_log,
             clock=FixedClock(),
             ids=SequentialIds(),

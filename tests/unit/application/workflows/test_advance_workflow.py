@@ -13,6 +13,7 @@ from application.system.wakeups import Subscription, Wakeups
 from application.tracing.ports import WorkflowRecord, WorkflowTracer
 from application.workflows.advance_workflow import AdvanceWorkflow
 from application.workflows.node_execution import (
+    AccountWaits,
     AgentExecutor,
     NodeContext,
     NodeExecutor,
@@ -20,12 +21,7 @@ from application.workflows.node_execution import (
     Succeeded,
     ToolRegistrar,
 )
-from application.workflows.ports import (
-    ClaimedWorkflowRun,
-    WorkflowJournal,
-    WorkflowLease,
-    WorkflowRunStore,
-)
+from application.workflows.ports import ClaimedWorkflowRun, WorkflowJournal, WorkflowLease, WorkflowRunStore
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId
 from domain.workflows.execution import NodeRun, NodeStatus
@@ -53,6 +49,7 @@ class Ports:
         self.runs: MockType = mocker.create_autospec(WorkflowRunStore, instance=True)
         self.steps: MockType = mocker.create_autospec(NodeExecutor, instance=True)
         self.agents: MockType = mocker.create_autospec(AgentExecutor, instance=True)
+        self.accounts: MockType = mocker.create_autospec(AccountWaits, instance=True)
         self.steps.execute.side_effect = self.agents.execute.side_effect = self._executed
         self.tools: MockType = mocker.create_autospec(ToolRegistrar, instance=True)
         self.tracer: MockType = mocker.create_autospec(WorkflowTracer, instance=True)
@@ -77,6 +74,7 @@ class Ports:
             journal=self.journal,
             executors=dict.fromkeys(NodeKind, self.steps),
             agents=self.agents,
+            accounts=self.accounts,
             tools=self.tools,
             wakeups=self.wakeups,
             active_runs=workflow_leases(self.journal, FixedClock()),

@@ -10,17 +10,20 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind, McpReply
 from application.tools.check_tool_call import CheckToolCall
 from application.workflows.mcp_step import McpStep
-from application.workflows.node_execution import NodeContext, NodeFailed, Succeeded
+from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Succeeded
 from domain.audit.event import AuditAction, AuditEvent
-from domain.ids import WorkflowRunId
+from domain.ids import ApiKeyId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
+from domain.workflows.account_wait import AccountWait, account_wait_of
 from domain.workflows.execution import NodeRun, NodeStatus
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import KEY, ORG, after, an_organization
+from tests.builders import KEY, ORG, START, after, an_organization
 from tests.doubles.mcp_connections import Answer, InMemoryMcpServer, InMemoryTool, Invocation, text_reply
 from tests.doubles.surroundings import FixedClock
+from tests.mcp_builders import a_person_server
+from tests.people_builders import USER
 from tests.unit.application.workflows.test_tool_step import Harness, no_run
 from tests.workflow_builders import entrypoint, node, planned
 
@@ -46,7 +49,7 @@ class Desk:
         rules = ToolPolicies(rules=((SEARCH, rule),))
         self.harness.state.organizations[ORG] = replace(an_organization(ORG), tool_policies=rules)
 
-    async def step(self, given: JsonValue = "bells", **settings: object) -> Succeeded:
+    async def step(self, given: JsonValue = "bells", **settings: object) -> Succeeded | AwaitsAnswer:
         return await self.step_beside({}, given=given, settings=settings)
 
     async def step_beside(
@@ -56,7 +59,8 @@ class Desk:
         attempt: int = 1,
         given: JsonValue = "bells",
         settings: Mapping[str, object] = MappingProxyType({}),
-    ) -> Succeeded:
+        requested_by: ApiKeyId = KEY,
+    ) -> Succeeded | AwaitsAnswer:
         """The step `find`, in a workflow whose `others` call the same tool."""
         config: dict[str, object] = {
             "server": "files",
@@ -69,7 +73,7 @@ class Desk:
         context = NodeContext(
             organization_id=ORG,
             workflow_run_id=RUN,
-            requested_by=KEY,
+            requested_by=requested_by,
             run_input=given,
             nodes={"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output=given), **others},
             plan=plan,
@@ -155,6 +159,27 @@ async def test_a_server_or_tool_that_is_not_there_is_named() -> None:
     assert (await desk.failure(call="burn"))[0] == "mcp_tool_not_found"
     assert (await desk.failure(server="nowhere"))[0] == "mcp_server_unavailable"
     assert desk.noted == []
+
+
+@pytest.mark.requirement("P3", "F4")
+@pytest.mark.parametrize("timeout_s", [None, 60.0])
+async def test_a_call_that_lacks_the_account_of_who_started_the_run_waits_for_it(timeout_s: float | None) -> None:
+    desk = await Desk().answering(McpFailure(McpFailureKind.NEEDS_AUTH, "None has been granted yet."))
+    [server] = desk.harness.state.servers.values()
+    config = replace(a_person_server().config, slug="files")
+    desk.harness.state.servers[server.id] = replace(server, config=config)
+    settings = {} if timeout_s is None else {"timeout_s": timeout_s}
+    waits = await desk.step_beside({}, settings=settings, requested_by=ApiKeyId(USER))
+    assert isinstance(waits, AwaitsAnswer)
+    assert waits.due_at == (None if timeout_s is None else after(timeout_s))
+    assert account_wait_of(waits.asked) == AccountWait(server_id=server.id, since=START)
+    assert isinstance(waits.asked, dict)
+    assert str(waits.asked["url"]).endswith("/console/accounts?server=files")
+    assert desk.noted == []  # nothing was sent
+
+    with pytest.raises(NodeFailed) as failed:
+        await desk.step_beside({})
+    assert failed.value.error.code == "person_required"
 
 
 @pytest.mark.requirement("C5", "F4")

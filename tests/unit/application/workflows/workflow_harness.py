@@ -12,9 +12,10 @@ from application.workflows.advance_workflow import AdvanceWorkflow
 from application.workflows.local_steps import LocalSteps
 from application.workflows.node_execution import AwaitsAnswer, NodeContext, NodeFailed, Registered, Succeeded
 from application.workflows.ports import ClaimedWorkflowRun, WorkflowJournal, WorkflowLease
+from application.workflows.resume_authorized_workflow_runs import ResumeAuthorizedWorkflowRuns
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ServiceError
-from domain.ids import OrganizationId, RunId, WorkerId, WorkflowId, WorkflowRunId
+from domain.ids import ApiKeyId, OrganizationId, RunId, WorkerId, WorkflowId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun, NodeStatus
@@ -24,10 +25,13 @@ from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.expressions.jmespath_expressions import JmesPathExpressions
 from tests.builders import KEY, ORG, an_audit_event
+from tests.doubles.authorizer import InMemoryAuthorizer
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.recording_tracer import RecordingTracer
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import START, FixedClock, SequentialIds
 from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
+from tests.unit.application.runs.doubles import SubmittedRuns
 from tests.workflow_builders import workflow
 
 RUN = WorkflowRunId("wfr_1")
@@ -182,6 +186,17 @@ class WorkflowHarness:
         self.tracer = RecordingTracer()
         self.registering = Registering(self.told)
         self.worker_id = WorkerId("worker_1")
+        self.authorizer = InMemoryAuthorizer(expires_at=START)
+        self.queue = SubmittedRuns()
+        self.accounts = ResumeAuthorizedWorkflowRuns(
+            runs=self.runs,
+            queue=self.queue,
+            servers=InMemoryMcpServerStore(self.state),
+            authorizer=self.authorizer,
+            wakeups=self.wakeups,
+            clock=self.clock,
+            ids=SequentialIds(),
+        )
         self.active_runs = workflow_leases(self.journal, self.clock)
         saved = Workflow(
             id=WorkflowId("wfl_1"),
@@ -193,7 +208,7 @@ class WorkflowHarness:
         )
         self.state.workflows[saved.id] = [saved]
 
-    async def start(self, given: JsonValue = None) -> None:
+    async def start(self, given: JsonValue = None, *, requested_by: ApiKeyId = KEY) -> None:
         run = WorkflowRun(
             id=RUN,
             organization_id=ORG,
@@ -201,7 +216,7 @@ class WorkflowHarness:
             workflow_version=1,
             status=WorkflowRunStatus.QUEUED,
             input=given,
-            requested_by=KEY,
+            requested_by=requested_by,
             created_at=START,
         )
         await self.runs.start(run, STARTED)
@@ -212,12 +227,14 @@ class WorkflowHarness:
         executors: Mapping[NodeKind, LocalSteps | Told] = {
             **dict.fromkeys(kinds, local),
             NodeKind.HTTP_REQUEST: self.told,
+            NodeKind.MCP_SERVER: self.told,
         }
         return AdvanceWorkflow(
             runs=self.runs,
             journal=self.journal,
             executors=executors,
             agents=self.told,
+            accounts=self.accounts,
             tools=self.registering,
             wakeups=self.wakeups,
             active_runs=self.active_runs,
