@@ -15,6 +15,7 @@ from application.gateway.calls import settle_lost_calls
 from application.gateway.sessions import release_ended_sessions
 from application.identity import key_uses
 from application.retention import sweep
+from application.retention.verify_run_archive import RunArchiveReport
 from application.system.ended import cancelled
 from application.system.periodic import every
 from domain.errors import invalid
@@ -201,8 +202,13 @@ def vacuum_database(container: Container) -> tuple[int, int]:
 
 
 async def verify_audit_archive(container: Container, directory: Path) -> ArchiveReport:
-    """Check the files of an archive, without the database."""
+    """Check the audit entries of an archive, without the database."""
     return await archive_assembly.verify_audit_archive(directory, container.secret_box()).execute()
+
+
+async def verify_run_archive(directory: Path) -> RunArchiveReport:
+    """Check the runs and gateway calls of an archive, without the database."""
+    return await archive_assembly.verify_run_archive(directory).execute()
 
 
 async def _open_storage(container: Container, stack: AsyncExitStack) -> None:

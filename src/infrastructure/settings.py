@@ -48,7 +48,7 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
     )
     archive_dir: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
         default=None,
-        description="a directory, to which audit entries and runs are written before retention removes them",
+        description="a directory, to which audit entries, runs and gateway calls are written before retention removes them",
         examples=["/var/lib/dragoman-archive"],
     )
     database_wait_s: float = Field(default=60.0, ge=0, le=3_600, description="0 to 3600 seconds", examples=["300"])

@@ -31,7 +31,7 @@ NOT_RUN = {
     "docs/guides/openai.md": 3,
     "docs/guides/organizations.md": 2,
     "docs/guides/postgresql.md": 4,
-    "docs/guides/retention.md": 1,
+    "docs/guides/retention.md": 2,
     "docs/guides/secrets-and-auth.md": 3,
     "docs/guides/sign-in.md": 5,
     "docs/guides/structured-output.md": 1,

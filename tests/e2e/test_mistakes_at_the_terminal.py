@@ -52,6 +52,8 @@ MISTAKES = [
     ("agent describe guide", "Did you mean 'show'?"),
     ("acp --agent", "Try `dragoman acp --help`"),
     ("mcp uninstall nothing", "dragoman mcp list"),
+    ("archive verfy nowhere", "Did you mean 'verify'?"),
+    ("archive verify nowhere", "nowhere is not a directory."),
     ("agent", "Commands:"),
     ("mcp", "Commands:"),
     ("run", "dragoman run"),

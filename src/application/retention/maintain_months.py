@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from application.audit.ports import AuditMonths, Month
 from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
 from application.identity.ports import OrganizationStore
+from application.retention.archive_calls import ArchiveCalls, ArchiveCallsCommand
 from application.retention.ports import MonthlyTables, RunMonths
 from application.system.pages import PageRequest
 from application.system.ports import Clock
@@ -24,6 +25,7 @@ class MaintainMonths:
       sessions.
     - A month of events and tool calls of runs is removed at once, with those on threads that retention is about to remove, if
       that is nearly all of it. Otherwise, and where runs are archived (no `run_months`), they go with their threads.
+    - With an archive (`archive_calls`), gateway calls are written there before their month goes.
     - The oldest month is removed first, and none while an older one stays.
     - A month without rows is removed.
     - An error of one of these does not stop the others.
@@ -40,6 +42,7 @@ class MaintainMonths:
         audit_months: AuditMonths,
         remove_audit_month: RemoveAuditMonth,
         clock: Clock,
+        archive_calls: ArchiveCalls | None = None,
     ) -> None:
         self._organizations = organizations
         self._tables = tables
@@ -47,6 +50,7 @@ class MaintainMonths:
         self._audit_months = audit_months
         self._remove_audit_month = remove_audit_month
         self._clock = clock
+        self._archive_calls = archive_calls
 
     async def execute(self) -> None:
         first: Exception | None = None
@@ -76,8 +80,14 @@ class MaintainMonths:
     async def _remove_months_of_calls(self) -> None:
         while (month := await self._tables.oldest_of_gateway_calls()) is not None:
             released = await self._released(month)
-            if not released or not await self._tables.remove_gateway_calls(month, tuple(released)):
+            if not released or not await self._remove_calls(month, tuple(released)):
                 return
+
+    async def _remove_calls(self, month: Month, organizations: tuple[OrganizationId, ...]) -> bool:
+        if self._archive_calls is None:
+            return await self._tables.remove_gateway_calls(month, organizations)
+        mark = await self._archive_calls.execute(ArchiveCallsCommand(month=month, organizations=organizations))
+        return mark is not None and await self._tables.remove_gateway_calls(month, organizations, marked=mark)
 
     async def _remove_months_of_runs(self) -> None:
         months = self._run_months

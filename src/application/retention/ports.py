@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Protocol, TypeAlias
 
 from application.audit.ports import Month
+from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.ids import OrganizationId, ThreadId
 from domain.runs.events import RunEvent
 from domain.runs.ledger import ToolCall
@@ -81,17 +83,69 @@ class RetentionStore(Protocol):
         many."""
 
 
-ArchivedEntry: TypeAlias = Run | RunEvent | ToolCall
+ArchivedEntry: TypeAlias = Run | RunEvent | ToolCall | GatewayCall | GatewaySettlement
 
 
 class RunArchive(Protocol):
-    """Where runs are written before retention removes them."""
+    """Where runs and gateway calls are written before retention removes them."""
 
     async def store(
-        self, organization_id: OrganizationId, thread_id: ThreadId, parts: AsyncIterator[Sequence[ArchivedEntry]]
+        self, organization_id: OrganizationId, thread_id: ThreadId | None, parts: AsyncIterator[Sequence[ArchivedEntry]]
     ) -> None:
-        """Write the runs of a thread durably, each before its events and these before its calls, and nothing if there are
-        none. No more than a part is held in memory. Raises INTERNAL `archive_failed`."""
+        """Write the entries of a thread (None: gateway calls of many threads) durably, each run before its events and these
+        before its calls, and nothing if there are none. No more than a part is held in memory. Raises INTERNAL
+        `archive_failed`."""
+
+
+class ArchiveDrafts(Protocol):
+    """Files that writers to the archive began."""
+
+    async def remove(self, before: datetime) -> int:
+        """Remove those that were not continued since then; how many."""
+
+
+class FileState(StrEnum):
+    """`without_manifest`: its writer ended before it was whole, or the manifest was taken away."""
+
+    WHOLE = "whole"
+    DAMAGED = "damaged"
+    WITHOUT_MANIFEST = "without_manifest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedFile:
+    """What a file of the archive has, if it is as it was written."""
+
+    state: FileState = FileState.WHOLE
+    runs: int = 0
+    events: int = 0
+    tool_calls: int = 0
+    gateway_calls: int = 0
+
+
+class ArchivedRuns(Protocol):
+    """Reads archived runs and gateway calls."""
+
+    async def names(self) -> tuple[str, ...]:
+        """All files, in order."""
+
+    async def check(self, name: str) -> CheckedFile:
+        """Whether a file is as its manifest says: digest, size and numbers, with each event and tool call behind its run, and
+        events in their order."""
+
+
+class RemovableCalls(Protocol):
+    """Stored gateway calls in pages of up to `limit`, by session and id, behind the call `after`."""
+
+    async def of_thread(
+        self, organization_id: OrganizationId, thread_id: ThreadId, *, after: GatewayCall | None, limit: int
+    ) -> tuple[GatewayCall | GatewaySettlement, ...]:
+        """Calls of the thread's sessions, with their outcomes if known."""
+
+    async def of_month(
+        self, organization_id: OrganizationId, month: Month, *, after: GatewayCall | None, limit: int
+    ) -> tuple[GatewaySettlement, ...]:
+        """Settled calls of a month."""
 
 
 class SweepLock(Protocol):
@@ -122,9 +176,16 @@ class MonthlyTables(Protocol):
     async def oldest_of_gateway_calls(self) -> Month | None:
         """The oldest month of gateway calls. None if none has ended, or calls are not stored by months."""
 
-    async def remove_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> bool:
+    async def removable_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> str | None:
+        """A mark of the calls that `remove_gateway_calls` would remove, which is another one for other calls. None if it would
+        remove none."""
+
+    async def remove_gateway_calls(
+        self, month: Month, organizations: Sequence[OrganizationId], *, marked: str | None = None
+    ) -> bool:
         """Remove the month with the settled calls of these organizations. Other calls of the month stay; if they are more than a
-        tenth of it, nothing is removed. Whether it was. Raises as `add_months`, also if the month has changed meanwhile."""
+        tenth of it, nothing is removed. Whether it was. Raises as `add_months`, also if the month has changed meanwhile, or the
+        calls are not those that were `marked`."""
 
 
 class RunMonths(Protocol):

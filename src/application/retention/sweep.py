@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Coroutine
+from datetime import timedelta
 
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
 from application.retention.maintain_months import MaintainMonths
-from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
+from application.retention.ports import ArchiveDrafts, ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.runs.ports import KEY_LIFETIME
 from application.system.pages import PageRequest
 from application.system.ports import Clock
@@ -22,6 +23,8 @@ JITTER = 0.2
 together."""
 BATCH = 500
 ORGANIZATIONS = 100
+BROKEN_OFF = timedelta(hours=1)
+"""The writer of a file of the archive that was not continued for so long has ended."""
 
 
 class RetentionSweep:
@@ -32,6 +35,7 @@ class RetentionSweep:
     - Idempotency keys older than a day, expired authorizations and bound values of expired tools of
       workflow runs are removed everywhere.
     - Months of tables are maintained first. If that fails, as for a table that is in use for long, a later sweep does so.
+    - Files of the archive (`drafts`) that a killed process began are removed after an hour.
     - At the end, space that removed rows took is returned in steps.
     """
 
@@ -46,6 +50,7 @@ class RetentionSweep:
         space: FreeSpace,
         lock: SweepLock,
         clock: Clock,
+        drafts: ArchiveDrafts | None = None,
         batch: int = BATCH,
     ) -> None:
         self._organizations = organizations
@@ -56,6 +61,7 @@ class RetentionSweep:
         self._space = space
         self._lock = lock
         self._clock = clock
+        self._drafts = drafts
         self._batch = batch
 
     async def execute(self) -> bool:
@@ -66,6 +72,8 @@ class RetentionSweep:
             return is_ours
 
     async def _sweep(self) -> None:
+        if self._drafts is not None and (removed := await self._drafts.remove(self._clock.now() - BROKEN_OFF)):
+            logger.info("removed %d unfinished files of the archive", removed)
         await self._months()
         cursor: str | None = None
         while True:

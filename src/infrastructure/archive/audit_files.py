@@ -22,7 +22,7 @@ from domain.audit.chain import SEALED_FIELDS, Link
 from domain.audit.chain_check import StoredLink
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
-from infrastructure.archive.whole_files import keep_names, put_file
+from infrastructure.archive.whole_files import drafts_of, keep_names, put_file
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +54,7 @@ class AuditFiles:
 
     def __init__(self, directory: Path) -> None:
         self._folder = directory / "audit"
+        self._drafts = drafts_of(directory)
 
     async def store(self, part: ArchivedPart) -> None:
         try:
@@ -103,8 +104,9 @@ class AuditFiles:
         name = f"{first.number:012}-{last.number:012}"
         if self._is_of_others(folder / f"{name}{_MANIFEST}", last.seal):
             name = f"{name}-{last.seal[:16]}"
-        put_file(folder / f"{name}{_LINES}", content)
-        put_file(folder / f"{name}{_MANIFEST}", msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+        put_file(folder / f"{name}{_LINES}", content, drafts=self._drafts)
+        described = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
+        put_file(folder / f"{name}{_MANIFEST}", described, drafts=self._drafts)
 
     def _is_of_others(self, manifest: Path, last_seal: str) -> bool:
         """Whether there are other entries under this name, as after a database was put back to an earlier state."""

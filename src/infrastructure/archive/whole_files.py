@@ -1,17 +1,30 @@
-"""Private files that are written whole, or not at all, and are durable."""
+"""Private files of an archive that are written whole, or not at all, and are durable.
+
+A file is written as a draft in one folder of the archive, and gets its name when it is whole.
+"""
 
 import os
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedRandom
 from pathlib import Path
+from typing import Final
+
+_DRAFT: Final = re.compile(r"[0-9a-f]{24}\.part")
+
+
+def drafts_of(directory: Path) -> Path:
+    """Folder of the drafts of the archive in a directory."""
+    return directory / "drafts"
 
 
 @contextmanager
-def draft_in(folder: Path) -> Iterator[BufferedRandom]:
+def draft_in(drafts: Path) -> Iterator[BufferedRandom]:
     """A new file, for `become`; else it is removed in the end."""
-    path = folder / f"{secrets.token_hex(12)}.part"
+    drafts.mkdir(mode=0o700, exist_ok=True)
+    path = drafts / f"{secrets.token_hex(12)}.part"
     try:
         with open(path, "x+b", opener=_private) as file:
             yield file
@@ -27,9 +40,9 @@ def become(file: BufferedRandom, path: Path) -> None:
     keep_names(path.parent)
 
 
-def put_file(path: Path, content: bytes) -> None:
+def put_file(path: Path, content: bytes, *, drafts: Path) -> None:
     """Write a file whole, or not at all."""
-    with draft_in(path.parent) as file:
+    with draft_in(drafts) as file:
         file.write(content)
         become(file, path)
 
@@ -41,6 +54,16 @@ def keep_names(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove_old_drafts(directory: Path, *, before: float) -> int:
+    """Remove drafts that were last written before this time, in seconds since 1970. Returns how many."""
+    removed = 0
+    for path in drafts_of(directory).glob("*.part"):
+        if _DRAFT.fullmatch(path.name) and path.lstat().st_mtime < before:
+            path.unlink(missing_ok=True)
+            removed += 1
+    return removed
 
 
 def _private(path: str, flags: int) -> int:

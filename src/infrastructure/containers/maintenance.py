@@ -8,7 +8,15 @@ from application.audit.remove_audit_month import RemoveAuditMonth
 from application.metrics.ports import BacklogReader
 from application.retention.apply_retention import ApplyRetention
 from application.retention.maintain_months import MaintainMonths
-from application.retention.ports import ExpiringTools, FreeSpace, MonthlyTables, RetentionStore, RunMonths, SweepLock
+from application.retention.ports import (
+    ExpiringTools,
+    FreeSpace,
+    MonthlyTables,
+    RemovableCalls,
+    RetentionStore,
+    RunMonths,
+    SweepLock,
+)
 from application.retention.sweep import RetentionSweep
 from application.revocation.revoke_api_key import RevokeApiKey
 from application.revocation.stop_work_of_key import StopWorkOfKey
@@ -34,6 +42,7 @@ from infrastructure.containers.workflows import Workflows
 from infrastructure.metrics.metrics_export import MetricsExport
 from infrastructure.metrics.page import PrometheusPage
 from infrastructure.persistence.audit.months import SqlAuditMonths
+from infrastructure.persistence.gateway.removable_calls import SqlRemovableCalls
 from infrastructure.persistence.retention.free_space import SqlFreeSpace
 from infrastructure.persistence.retention.months import SqlMonthlyTables
 from infrastructure.persistence.retention.run_months import SqlRunMonths
@@ -85,6 +94,7 @@ class Maintenance(containers.DeclarativeContainer):
     sweep_lock: providers.Provider[SweepLock] = singleton(storage_assembly.sweep_lock, Platform.settings)
     expiring_tools: providers.Provider[ExpiringTools] = singleton(SqlWorkflowToolStore)
     monthly_tables: providers.Provider[MonthlyTables] = singleton(SqlMonthlyTables)
+    removable_calls: providers.Provider[RemovableCalls] = singleton(SqlRemovableCalls)
     run_months: providers.Provider[RunMonths] = singleton(SqlRunMonths)
     audit_months: providers.Provider[AuditMonths] = singleton(SqlAuditMonths)
     free_space: providers.Provider[FreeSpace] = singleton(SqlFreeSpace)
@@ -96,18 +106,24 @@ class Maintenance(containers.DeclarativeContainer):
             ApplyRetention,
             retention=retention,
             prune_audit=Identity.prune_audit,
-            archive_thread=singleton(archive_assembly.archive_thread, Platform.settings, reader=Storage.runs),
+            archive_thread=singleton(
+                archive_assembly.archive_thread, Platform.settings, reader=Storage.runs, calls=removable_calls
+            ),
             audit_by_months=singleton(storage_assembly.has_months, Platform.settings),
         ),
         maintain_months=singleton(
             MaintainMonths,
             tables=monthly_tables,
             run_months=singleton(archive_assembly.removable_run_months, Platform.settings, run_months=run_months),
+            archive_calls=singleton(
+                archive_assembly.archive_calls, Platform.settings, calls=removable_calls, tables=monthly_tables
+            ),
             audit_months=audit_months,
             remove_audit_month=singleton(
                 RemoveAuditMonth, months=audit_months, expired=Identity.expired_chain, keys=Storage.seal_keys
             ),
         ),
+        drafts=singleton(archive_assembly.drafts, Platform.settings),
         space=free_space,
         lock=sweep_lock,
     )

@@ -102,6 +102,7 @@ COMMANDS = (
     _group("approval", "Approve or deny pending tool calls."),
     _group("schedule", "Start runs on a schedule."),
     _group("audit", "Read, export and verify the audit trail."),
+    _group("archive", "Check the files that retention wrote."),
     _group("org", "Manage organizations and their settings."),
     _group("key", "Manage API keys."),
     _group("idp", "Manage the identity providers where people sign in."),

@@ -1,8 +1,11 @@
 """A month of audit entries or gateway calls on PostgreSQL is removed with its partition, and the audit chains still verify."""
 
-from collections.abc import AsyncIterator
+import gzip
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
@@ -11,15 +14,21 @@ from application.audit.expired_chain import ExpiredChain
 from application.audit.remove_audit_month import RemoveAuditMonth
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import ChainReport, VerifyAuditChain
+from application.retention.archive_calls import ArchiveCalls
 from application.retention.maintain_months import MaintainMonths
+from application.retention.ports import ArchivedEntry, RunArchive
+from application.retention.verify_run_archive import VerifyRunArchive
 from domain.audit.event import AuditAction
 from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.identity.role import Role
-from domain.ids import AuditEventId, OrganizationId, ToolCallId, derived_id
+from domain.ids import AuditEventId, OrganizationId, ThreadId, ToolCallId, derived_id
 from domain.tools.result import ToolResult
+from infrastructure.archive.checked_run_files import CheckedRunFiles
+from infrastructure.archive.run_files import RunFiles
 from infrastructure.persistence.audit.months import SqlAuditMonths
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
+from infrastructure.persistence.gateway.removable_calls import SqlRemovableCalls
 from infrastructure.persistence.retention.months import SqlMonthlyTables
 from infrastructure.persistence.retention.run_months import SqlRunMonths
 from infrastructure.runtime.system import RandomIds, SystemClock
@@ -38,6 +47,7 @@ from tests.integration.persistence.monthly import (
     partition_of,
     with_ended_months,
 )
+from tests.refusals import refused
 from tests.unit.application.actors import a_principal
 
 pytestmark = pytest.mark.requirement("K5", "C5", "E7")
@@ -73,11 +83,16 @@ class Trails:
     async def seal(self) -> None:
         await SealAudit(seals=self.stores.audit_seals, keys=KEYS, clock=SystemClock()).sweep()
 
-    async def maintain(self) -> None:
+    async def maintain(self, archive: RunArchive | None = None) -> None:
         months = SqlAuditMonths(database=self.database)
+        tables = SqlMonthlyTables(database=self.database)
+        calls = SqlRemovableCalls(database=self.database)
         await MaintainMonths(
             organizations=self.stores.organizations,
-            tables=SqlMonthlyTables(database=self.database),
+            tables=tables,
+            archive_calls=None
+            if archive is None
+            else ArchiveCalls(archive=archive, calls=calls, tables=tables, page=3),
             run_months=SqlRunMonths(database=self.database),
             audit_months=months,
             remove_audit_month=RemoveAuditMonth(
@@ -213,30 +228,99 @@ async def test_a_head_that_names_an_unknown_key_keeps_its_own_chain_and_no_other
     assert OTHER_ORG in caplog.text
 
 
-async def test_settled_calls_go_with_their_month_and_open_ones_stay(trails: Trails) -> None:
+async def called(trails: Trails, moment: datetime) -> GatewayCall:
+    call = replace(a_gateway_call(), id=ToolCallId(an_id("call", moment)), recorded_at=moment)
+    await trails.stores.gateway_ledger.intend(call)
+    return call
+
+
+async def settle(trails: Trails, call: GatewayCall) -> None:
+    settlement = GatewaySettlement(call=call, result=ToolResult.succeeded("noon"), duration_ms=7, at=moment_in(OLDEST))
+    entry = replace(an_audit_event(), id=AuditEventId(an_id("aud", moment_in(OLDEST))))
+    assert await trails.stores.gateway_ledger.settle(settlement, entry)
+
+
+async def with_calls(trails: Trails) -> tuple[set[str], GatewayCall, GatewayCall]:
+    """Ids of ten settled calls of the oldest month, an open call of it, and a call of the last month."""
     await trails.stores.agents.add(an_agent(), an_audit_event(90))
     await trails.stores.gateway_sessions.add(a_gateway_session(), an_audit_event(91), thread=a_thread())
-    ledger = trails.stores.gateway_ledger
-
-    async def called(moment: datetime) -> GatewayCall:
-        call = replace(a_gateway_call(), id=ToolCallId(an_id("call", moment)))
-        await ledger.intend(call)
-        return call
-
-    for number in range(10):
-        call = await called(moment_in(OLDEST) + number * DAY)
-        settlement = GatewaySettlement(
-            call=call, result=ToolResult.succeeded("noon"), duration_ms=7, at=moment_in(OLDEST)
-        )
-        entry = replace(an_audit_event(), id=AuditEventId(an_id("aud", moment_in(OLDEST))))
-        assert await ledger.settle(settlement, entry)
-    is_open = await called(moment_in(OLDEST))
-    recent = await called(moment_in(LAST))
+    settled = [await called(trails, moment_in(OLDEST) + number * DAY) for number in range(10)]
+    for call in settled:
+        await settle(trails, call)
+    is_open, recent = await called(trails, moment_in(OLDEST)), await called(trails, moment_in(LAST))
     await trails.keep(40, ORG)
     await trails.keep(1, OTHER_ORG)
+    return {call.id for call in settled}, is_open, recent
+
+
+async def test_settled_calls_go_with_their_month_and_open_ones_stay(trails: Trails) -> None:
+    _, is_open, recent = await with_calls(trails)
+    ledger = trails.stores.gateway_ledger
 
     await trails.maintain()
 
     assert trails.months("gateway_call") == {name_of(LAST)}
     assert {call.id for call, _ in await ledger.calls_of(ORG, is_open.session_id)} == {is_open.id, recent.id}
     assert await ledger.call_of(ORG, is_open.session_id, is_open.id) == (is_open, None)
+
+
+def archived_calls(directory: Path) -> list[str]:
+    files = directory.glob(f"gateway_calls/{ORG}/{OLDEST[0]}-{OLDEST[1]:02}/*.ndjson.gz")
+    lines = [line for path in files for line in gzip.decompress(path.read_bytes()).splitlines()]
+    return [json.loads(line)["gateway_call"]["id"] for line in lines]
+
+
+async def test_settled_calls_are_in_a_file_before_their_month_goes(trails: Trails, tmp_path: Path) -> None:
+    settled, is_open, _ = await with_calls(trails)
+
+    with refused("archive_failed"):
+        await trails.maintain(RunFiles(tmp_path / "not mounted"))
+    assert name_of(OLDEST) in trails.months("gateway_call"), "what cannot be written stays"
+    await trails.maintain(RunFiles(tmp_path))
+
+    assert trails.months("gateway_call") == {name_of(LAST)}
+    assert sorted(archived_calls(tmp_path)) == sorted(settled)
+    report = await VerifyRunArchive(archive=CheckedRunFiles(tmp_path)).execute()
+    assert (report.ok, report.files, report.gateway_calls) == (True, 1, 10)
+    assert await trails.stores.gateway_ledger.call_of(ORG, is_open.session_id, is_open.id) == (is_open, None)
+
+
+class WritingBeside(RunFiles):
+    """Files that are written while something else happens."""
+
+    def __init__(self, directory: Path, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(directory)
+        self._meanwhile = meanwhile
+
+    async def store(
+        self, organization_id: OrganizationId, thread_id: ThreadId | None, parts: AsyncIterator[Sequence[ArchivedEntry]]
+    ) -> None:
+        """Store them, and then let it happen."""
+        await super().store(organization_id, thread_id, parts)
+        if organization_id == ORG:
+            await self._meanwhile()
+
+
+async def test_a_month_with_a_call_that_was_settled_behind_the_archive_stays_until_that_is_written_too(
+    trails: Trails, tmp_path: Path
+) -> None:
+    settled, is_open, _ = await with_calls(trails)
+
+    with refused("storage_unavailable"):
+        await trails.maintain(WritingBeside(tmp_path, lambda: settle(trails, is_open)))
+    assert name_of(OLDEST) in trails.months("gateway_call")
+    assert sorted(archived_calls(tmp_path)) == sorted(settled)
+
+    await trails.maintain(RunFiles(tmp_path))
+    assert trails.months("gateway_call") == {name_of(LAST)}
+    assert set(archived_calls(tmp_path)) == {*settled, is_open.id}
+
+
+async def test_a_month_that_another_organization_needs_is_not_written(trails: Trails, tmp_path: Path) -> None:
+    await with_calls(trails)
+    await trails.keep(None, ORG)
+
+    await trails.maintain(RunFiles(tmp_path))
+
+    assert name_of(OLDEST) in trails.months("gateway_call")
+    assert archived_calls(tmp_path) == []

@@ -1,13 +1,14 @@
 """Monthly partitions of tables on PostgreSQL: added before their month begins, removed after it. See ADR 0089."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from sqlalchemy import Connection, Row, text
 
 from application.audit.ports import Month
 from domain.ids import OrganizationId
-from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.engine.database import SYSTEM, Database, StorageAway
 from infrastructure.persistence.engine.postgres.months import month_of, most_staying, oldest_month, remove_month
 from infrastructure.persistence.tables import audit_event, gateway_call, run_event, tool_call
 
@@ -19,6 +20,11 @@ AHEAD: Final = 2
 
 _add = text("SELECT add_months(:of, :ahead)")
 _count_calls = text("SELECT count(*) FROM gateway_call WHERE id >= :low AND id < :high")
+# A settled call stays settled, so equal marks are of equal calls.
+_mark_of_calls = text("""
+    SELECT concat(count(*), ':', sum(hashtextextended(session_id || id, 0))) FROM gateway_call
+    WHERE id >= :low AND id < :high AND state = 'settled' AND organization_id = ANY(CAST(:organizations AS text[]))
+""")
 _staying_calls = text("""
     SELECT id FROM gateway_call
     WHERE id >= :low AND id < :high AND (state <> 'settled' OR organization_id <> ALL(CAST(:organizations AS text[])))
@@ -59,22 +65,56 @@ class SqlMonthlyTables:
     async def oldest_of_gateway_calls(self) -> Month | None:
         return await self._database.read(lambda connection: month_of(oldest_month(connection, _CALLS)), scope=SYSTEM)
 
-    async def remove_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> bool:
+    async def removable_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> str | None:
+
+        def unit(connection: Connection) -> str | None:
+            found = _removable_calls(connection, month, organizations)
+            return None if found is None else _mark(connection, found)
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+    async def remove_gateway_calls(
+        self, month: Month, organizations: Sequence[OrganizationId], *, marked: str | None = None
+    ) -> bool:
 
         def unit(connection: Connection) -> bool:
-            found = oldest_month(connection, _CALLS)
-            if found is None or found.month != month.name:
+            found = _removable_calls(connection, month, organizations)
+            if found is None:
                 return False
-            bounds = {"low": found.low, "high": found.high}
-            count: int = connection.execute(_count_calls, bounds).scalar_one()
-            staying = {**bounds, "organizations": list(organizations), "at_most": most_staying(count) + 1}
-            kept = connection.execute(_staying_calls, staying).scalars().all()
-            if len(kept) > most_staying(count):
-                return False
-            remove_month(connection, _CALLS, month.name, expected=count, kept=kept)
+            if marked is not None and _mark(connection, found) != marked:
+                raise StorageAway("A call of the month was settled or removed.")
+            remove_month(connection, _CALLS, month.name, expected=found.count, kept=found.staying)
             return True
 
         return await self._database.write(unit, scope=SYSTEM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _RemovableCalls:
+    """The month's calls, and those that stay."""
+
+    wanted: Mapping[str, object]
+    count: int
+    staying: Sequence[str]
+
+
+def _removable_calls(
+    connection: Connection, month: Month, organizations: Sequence[OrganizationId]
+) -> _RemovableCalls | None:
+    """None if it is not the oldest month, or too many calls stay."""
+    found = oldest_month(connection, _CALLS)
+    if found is None or found.month != month.name:
+        return None
+    wanted = {"low": found.low, "high": found.high, "organizations": list(organizations)}
+    count: int = connection.execute(_count_calls, wanted).scalar_one()
+    most = most_staying(count)
+    staying = connection.execute(_staying_calls, {**wanted, "at_most": most + 1}).scalars().all()
+    return None if len(staying) > most else _RemovableCalls(wanted=wanted, count=count, staying=staying)
+
+
+def _mark(connection: Connection, calls: _RemovableCalls) -> str:
+    mark: str = connection.execute(_mark_of_calls, calls.wanted).scalar_one()
+    return mark
 
 
 def _has_rows(connection: Connection, of: str, month: "Row[tuple[str, str, str]]") -> bool:

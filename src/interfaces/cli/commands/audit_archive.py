@@ -13,6 +13,19 @@ from interfaces.cli.terminal import Terminal
 
 def verify_archive(terminal: Terminal, directory: Path, *, as_json: bool) -> None:
     """Check all files, and exit 1 if anything is wrong."""
+    report = audit_report(directory)
+    if as_json:
+        terminal.json(document_of(report))
+    else:
+        terminal.fields({"checked": f"{report.entries} events in {report.files} files"})
+        for line in (*sentences_of(report), *sum_of(report.files, is_ok=report.ok)):
+            terminal.line(line)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def audit_report(directory: Path) -> ArchiveReport:
+    """Checks the entries with the secret keys of the settings. Raises BadUsage without the directory."""
     import asyncio
 
     from infrastructure.container import Container
@@ -23,18 +36,10 @@ def verify_archive(terminal: Terminal, directory: Path, *, as_json: bool) -> Non
         raise BadUsage(f"{directory} is not a directory.")
     container = Container(settings=checked_settings())
     configure_logs(container, only_trouble=True)
-    report = asyncio.run(verify_audit_archive(container, directory))
-    if as_json:
-        terminal.json(_document(report))
-    else:
-        terminal.fields({"checked": f"{report.entries} events in {report.files} files"})
-        for line in _sentences(report):
-            terminal.line(line)
-    if not report.ok:
-        raise typer.Exit(1)
+    return asyncio.run(verify_audit_archive(container, directory))
 
 
-def _sentences(report: ArchiveReport) -> Iterator[str]:
+def sentences_of(report: ArchiveReport) -> Iterator[str]:
     for name in report.damaged:
         yield f"{name} is not as it was written."
     for part in report.broken:
@@ -50,13 +55,17 @@ def _sentences(report: ArchiveReport) -> Iterator[str]:
         yield f"{one.organization_id}: numbers {one.first} to {one.last}."
         if one.first > 1:
             yield f"  1 to {one.first - 1} are in no file: right only if retention removed them before there was an archive."
-    if not report.files:
+
+
+def sum_of(files: int, *, is_ok: bool) -> Iterator[str]:
+    """The last sentence, if there is one for it."""
+    if not files:
         yield "There is no file: nothing was archived yet, or all of it is gone."
-    elif report.ok:
+    elif is_ok:
         yield "OK: the files are unchanged."
 
 
-def _document(report: ArchiveReport) -> JsonObject:
+def document_of(report: ArchiveReport) -> JsonObject:
     return {
         "ok": report.ok,
         "files": report.files,

@@ -55,11 +55,11 @@ def secret_key_is_lost(settings: Settings) -> bool:
 def archive_finding(directory: Path) -> Finding:
     """Whether retention can write there before it removes audit entries and runs."""
     if directory.is_dir() and os.access(directory, os.W_OK | os.X_OK):
-        return well("archive", f"audit entries and runs go to {directory} before retention removes them")
+        return well("archive", f"audit entries, runs and gateway calls go to {directory} before retention removes them")
     return problem(
         "archive",
         f"{directory} is not a directory that this user may write to",
-        "Create it, or correct DRAGOMAN_ARCHIVE_DIR: until then retention removes no audit entries and no runs.",
+        "Create it, or correct DRAGOMAN_ARCHIVE_DIR: until then retention removes no audit entries, runs and gateway calls.",
     )
 
 

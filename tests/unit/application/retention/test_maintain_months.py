@@ -1,5 +1,6 @@
 """MaintainMonths: which months go at once, for which organizations, and in which order."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,6 +9,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.audit.ports import AuditMonths, Month
 from application.audit.remove_audit_month import RemoveAuditMonth, RemoveAuditMonthCommand
+from application.retention.archive_calls import ArchiveCalls, ArchiveCallsCommand
 from application.retention.maintain_months import MaintainMonths
 from application.retention.ports import MonthlyTables, RunMonths
 from domain.identity.organization import Organization
@@ -37,6 +39,7 @@ class Ports:
         self.tables.oldest_of_gateway_calls.return_value = None
         self.tables.remove_gateway_calls.return_value = True
         self.runs_are_archived = False
+        self.archive_calls: MockType | None = None
         self.run_months: MockType = mocker.create_autospec(RunMonths, instance=True)
         self.run_months.oldest.return_value = None
         self.run_months.remove.return_value = True
@@ -55,6 +58,7 @@ class Ports:
             audit_months=self.audit_months,
             remove_audit_month=self.remove_audit_month,
             clock=FixedClock(NOW),
+            archive_calls=self.archive_calls,
         ).execute()
 
     def removed(self) -> list[RemoveAuditMonthCommand]:
@@ -95,6 +99,34 @@ async def test_gateway_calls_go_likewise(ports: Ports) -> None:
 
     removed = [call.args for call in ports.tables.remove_gateway_calls.await_args_list]
     assert removed == [(months[0], (OTHER_ORG, ORG)), (months[1], (ORG,))]
+
+
+async def test_gateway_calls_are_archived_before_their_month_goes_and_only_those_go(
+    ports: Ports, mocker: MockerFixture
+) -> None:
+    ports.tables.oldest_of_gateway_calls.side_effect = [month := ended(100), None]
+    ports.archive_calls = mocker.create_autospec(ArchiveCalls, instance=True)
+    ports.archive_calls.execute.return_value = "mark"
+
+    await ports.maintain()
+
+    both = (OTHER_ORG, ORG)
+    ports.archive_calls.execute.assert_awaited_once_with(ArchiveCallsCommand(month=month, organizations=both))
+    ports.tables.remove_gateway_calls.assert_awaited_once_with(month, both, marked="mark")
+
+
+@pytest.mark.parametrize("outcome", [None, storage_away()])
+async def test_a_month_of_gateway_calls_that_was_not_archived_stays(
+    ports: Ports, mocker: MockerFixture, outcome: Exception | None
+) -> None:
+    ports.tables.oldest_of_gateway_calls.return_value = ended(100)
+    ports.archive_calls = mocker.create_autospec(ArchiveCalls, instance=True)
+    ports.archive_calls.execute.side_effect = [outcome]
+
+    with refused("storage_unavailable") if outcome else nullcontext():
+        await ports.maintain()
+
+    ports.tables.remove_gateway_calls.assert_not_awaited()
 
 
 async def test_events_and_tool_calls_go_likewise_with_the_moment_from_which_on_each_organization_needs_its_threads(

@@ -11,7 +11,7 @@ from pytest_mock import MockerFixture, MockType
 from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand, RetentionApplied
 from application.retention.maintain_months import MaintainMonths
-from application.retention.ports import ExpiringTools, FreeSpace, RetentionStore, SweepLock
+from application.retention.ports import ArchiveDrafts, ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
 from application.runs.ports import IdempotencyKey
 from domain.errors import ErrorKind, ServiceError
@@ -51,6 +51,8 @@ class Ports:
         self.space: MockType = mocker.create_autospec(FreeSpace, instance=True)
         self.space.give_back.return_value = False
         self.maintain_months: MockType = mocker.create_autospec(MaintainMonths, instance=True)
+        self.drafts: MockType = mocker.create_autospec(ArchiveDrafts, instance=True)
+        self.drafts.remove.return_value = 0
         self.is_free = True
         self.is_held = False
         self.lock: MockType = mocker.create_autospec(SweepLock, instance=True)
@@ -70,6 +72,7 @@ class Ports:
             space=self.space,
             lock=self.lock,
             clock=FixedClock(NOW),
+            drafts=self.drafts,
             batch=BATCH,
         )
 
@@ -272,3 +275,16 @@ async def test_months_that_cannot_be_maintained_do_not_end_the_sweep(ports: Port
     assert await ports.sweeping.execute()
 
     assert ports.swept() == {retention_of(KEEPS_30_DAYS), retention_of(KEEPS_7_DAYS)}
+
+
+@pytest.mark.requirement("K5")
+async def test_files_of_the_archive_that_a_killed_process_began_go_after_an_hour(
+    ports: Ports, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports.drafts.remove.return_value = 3
+
+    with caplog.at_level("INFO"):
+        await ports.sweeping.execute()
+
+    ports.drafts.remove.assert_awaited_once_with(NOW - timedelta(hours=1))
+    assert "removed 3 unfinished files" in caplog.text

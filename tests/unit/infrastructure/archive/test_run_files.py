@@ -12,10 +12,12 @@ import pytest
 
 from application.retention.ports import ArchivedEntry
 from domain.errors import ErrorKind, ServiceError
+from domain.gateway.call import GatewaySettlement
 from domain.runs.events import RunEvent, RunEventType
 from domain.tools.result import ToolResult
 from infrastructure.archive.run_files import RunFiles
 from tests.builders import ORG, RUN, START, THREAD, a_run, a_run_id, a_tool_call
+from tests.gateway_builders import ECHO, a_gateway_call
 from tests.refusals import refused, storage_away
 
 pytestmark = pytest.mark.requirement("K5")
@@ -32,8 +34,8 @@ async def these(*parts: Part) -> AsyncIterator[Part]:
         yield part
 
 
-def files(directory: Path, suffix: str) -> list[Path]:
-    return sorted((directory / "runs" / ORG / f"{START:%Y-%m}").glob(f"*{suffix}"))
+def files(directory: Path, suffix: str, *, folder: str = "runs") -> list[Path]:
+    return sorted((directory / folder / ORG / f"{START:%Y-%m}").glob(f"*{suffix}"))
 
 
 async def test_a_run_is_a_line_followed_by_lines_of_its_events_and_calls(tmp_path: Path) -> None:
@@ -47,6 +49,25 @@ async def test_a_run_is_a_line_followed_by_lines_of_its_events_and_calls(tmp_pat
     assert (event["seq"], event["type"], event["data"]) == (1, "run.queued", {"said": "Grüße"})
     assert (call["id"], call["params"], call["result"]["text"]) == (CALL.id, {"text": "hi"}, "noon")
     assert call["input"] is None, "sealed state is of no use without the database"
+
+
+async def test_gateway_calls_have_their_outcomes_and_those_of_many_threads_a_folder_of_their_own(
+    tmp_path: Path,
+) -> None:
+    refused_call = GatewaySettlement(
+        call=a_gateway_call(), result=ToolResult.failed("no_such_file", "It is gone."), duration_ms=7, at=START
+    )
+    archive = RunFiles(tmp_path)
+    await archive.store(ORG, THREAD, these((refused_call,), (a_gateway_call(2),)))
+    await archive.store(ORG, None, these((refused_call,)))
+
+    [path], [month] = files(tmp_path, ".ndjson.gz"), files(tmp_path, ".ndjson.gz", folder="gateway_calls")
+    settled, is_open = (json.loads(line)["gateway_call"] for line in gzip.decompress(path.read_bytes()).splitlines())
+    assert (settled["name"], settled["params"], settled["duration_ms"]) == (ECHO, {"text": "hi"}, 7)
+    assert (settled["result"]["outcome"], settled["result"]["text"]) == ("failed", "It is gone.")
+    assert settled["settled_at"] == settled["recorded_at"] == START.isoformat().replace("+00:00", "Z")
+    assert (is_open["result"], is_open["settled_at"]) == (None, None)
+    assert gzip.decompress(month.read_bytes()) == gzip.decompress(path.read_bytes()).splitlines(keepends=True)[0]
 
 
 async def test_half_an_emoji_of_a_model_does_not_stop_the_archive(tmp_path: Path) -> None:
@@ -95,9 +116,9 @@ async def test_a_directory_that_is_not_there_is_an_error_and_not_made(tmp_path: 
 async def test_runs_that_cannot_be_read_to_their_end_leave_no_file(tmp_path: Path) -> None:
     async def broken() -> AsyncIterator[Part]:
         yield ONE
-        assert [path.suffix for path in (tmp_path / "runs" / ORG).iterdir()] == [".part"]
+        assert [path.suffix for path in (tmp_path / "drafts").iterdir()] == [".part"]
         raise storage_away()
 
     with refused("storage_unavailable"):
         await RunFiles(tmp_path).store(ORG, THREAD, broken())
-    assert list((tmp_path / "runs" / ORG).iterdir()) == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -24,6 +24,7 @@ _changed = text("""
     SELECT (SELECT array_agg(CAST(relid AS oid) ORDER BY relid) FROM pg_partition_tree(CAST(:of AS regclass)) WHERE level = 1)
         IS DISTINCT FROM (SELECT array_agg(inhrelid ORDER BY inhrelid) FROM pg_inherits WHERE inhparent = CAST(:of AS regclass))
 """)
+_bounds = text("SELECT low, high FROM months_of(:of) WHERE month = :month")
 _remove = text("SELECT remove_month(:of, :month, :expected, CAST(:kept AS text[]))")
 
 
@@ -50,6 +51,11 @@ def oldest_month(connection: Connection, of: str) -> "Row[tuple[str, str, str]] 
     if connection.dialect.name == "sqlite":
         return None
     return connection.execute(_oldest, {"of": of}).first()
+
+
+def bounds_of(connection: Connection, of: str, month: str) -> "Row[tuple[str, str]]":
+    """Bounds of the ids in a partition."""
+    return connection.execute(_bounds, {"of": of, "month": month}).one()
 
 
 async def read_past_changes(database: Database, unit: Unit[T], *, of: str, scope: Scope) -> T:
