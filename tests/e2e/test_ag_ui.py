@@ -1,7 +1,9 @@
 """AG-UI as its own client has it, held to its schemas and to a validator by others."""
 
+import contextlib
 import json
 import os
+import random
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -11,6 +13,8 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from domain.json_patch import PatchFault, patched
+from domain.json_value import JsonObject, JsonValue
 from tests.e2e.processes import until
 from tests.e2e.service import ROOT, Json, Service, a_turn, serving
 from tests.e2e.test_gateway_conformance import NODES
@@ -28,6 +32,7 @@ pytestmark = [
 ]
 
 LOOK, NOTE, HELD = "mcp__watched__look", "mcp__watched__note", "mcp__watched__held_look"
+STATE = "update_state"
 CITY: Json = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 
 
@@ -41,6 +46,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         asks = running.script("asks", a_turn("", ("weather", {"city": "Lisbon"})), a_turn("It is {{ results.last }}."))
         running.agent("asks", asks)
         running.agent("careful", asks, tool_policies={"weather": {"decision": "require_approval"}})
+        adds = [{"op": "add", "path": "/items/-", "value": "tea"}, {"op": "replace", "path": "/count", "value": 1}]
+        wrong = [{"op": "test", "path": "/count", "value": 9}]
+        turns = a_turn("Adding.", (STATE, {"patch": adds}), (STATE, {"patch": wrong})), a_turn("{{ results.last }}")
+        running.agent("shops", running.script("shops", *turns))
+        running.agent(
+            "asks first", running.script("asks-first", *turns), tool_policies={STATE: {"decision": "require_approval"}}
+        )
         running.agent("broken", running.script("broken", a_turn("{{ results.last }}")))
         yield running
 
@@ -127,6 +139,87 @@ def test_a_tool_of_the_client_is_approved_then_settled_by_the_client(service: Se
     result = {"id": "m2", "role": "tool", "toolCallId": interrupt["toolCallId"], "content": "sunny"}
     rest = asked(service, "careful", [user("weather?"), result], threadId="e", runId="r3", tools=tools)
     assert [event["delta"] for event in rest if event["type"] == "TEXT_MESSAGE_CONTENT"] == ["It is sunny."]
+
+
+def test_an_agent_changes_the_state_and_a_client_without_one_has_it_as_it_was_left(service: Service) -> None:
+    events = asked(service, "shops", [user("tea")], threadId="s", state={"items": [], "count": 0})
+    assert kinds(events).count("STATE_DELTA") == 1
+    [changed] = [event["delta"] for event in events if event["type"] == "STATE_DELTA"]
+    assert [operation["op"] for operation in changed] == ["add", "replace"]
+    assert [event["delta"] for event in events if event["type"] == "TEXT_MESSAGE_CONTENT"][-1].startswith(
+        "The state was not"
+    )
+    after = {"items": ["tea"], "count": 1}
+    again = asked(service, "shops", [], path="/connect", threadId="s", runId="r2")
+    assert ("STATE_DELTA" in kinds(again), again[1]["snapshot"]) == (False, after)
+    more = {**user("more"), "id": "m2"}
+    inherited = asked(service, "shops", [more], threadId="s", runId="r3", state={})
+    assert inherited[1] == {"type": "STATE_SNAPSHOT", "snapshot": after}
+    assert "STATE_DELTA" in kinds(inherited)
+    replaced = asked(service, "shops", [{**more, "id": "m3"}], threadId="s", runId="r4", state={"other": 1})
+    assert replaced[1]["snapshot"] == {"other": 1}
+
+
+def test_a_change_of_the_state_may_need_an_approval(service: Service) -> None:
+    events = asked(service, "asks%20first", [user("tea")], threadId="s2", state={"items": [], "count": 0})
+    assert "STATE_DELTA" not in kinds(events)
+    first, second = events[-1]["outcome"]["interrupts"]
+    resume = [
+        {"interruptId": first["id"], "status": "resolved", "payload": {"approved": True}},
+        {"interruptId": second["id"], "status": "cancelled"},
+    ]
+    rest = asked(service, "asks%20first", [user("tea")], threadId="s2", runId="r2", resume=resume)
+    assert rest[1]["snapshot"] == {"items": [], "count": 0}
+    assert kinds(rest).count("STATE_DELTA") == 1
+
+
+def test_the_protocols_own_client_has_the_state_after_a_kill_and_every_patch_once(tmp_path: Path) -> None:
+    home, gate = tmp_path / "home", tmp_path / "gate"
+    with serving(home) as service:
+        log = service.watched_server("watched", trusted=True)
+        adds = [{"op": "add", "path": "/items/-", "value": "tea"}]
+        held = a_turn("Looking.", (STATE, {"patch": adds}), (HELD, {"text": "x", "gate": str(gate)}))
+        turns = held, a_turn("", (STATE, {"patch": adds})), a_turn("Done.")
+        service.agent("guide", service.script("guide", *turns), mcp_servers=["watched"])
+        (tmp_path / "state.mjs").write_bytes((NODE / "ag_ui_state.mjs").read_bytes())
+        (tmp_path / "node_modules").symlink_to(NODE / "node_modules")
+        program = subprocess.Popen(
+            [NODES[-1], tmp_path / "state.mjs"],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "DRAGOMAN_URL": service.url, "DRAGOMAN_API_KEY": service.key},
+        )
+        until(lambda: log.exists() and "called held_look x" in log.read_text(), what="the call")
+        service.stop(signal.SIGKILL)
+    gate.touch()
+    with serving(home, DRAGOMAN_PORT=str(urlsplit(service.url).port)), program:
+        told, _ = program.communicate(timeout=120)
+    assert program.returncode == 0
+    first, last = map(json.loads, told.splitlines())
+    assert first in ({"items": []}, {"items": ["tea"]})
+    assert last == {"items": ["tea", "tea"]}
+
+
+def test_every_patch_that_applies_is_applied_by_the_protocols_client_the_same() -> None:
+    cases: list[tuple[JsonValue, JsonObject, JsonValue]] = []
+    chance = random.Random(7)
+    paths = ["", "/a", "/a/0", "/a/1", "/a/-", "/b", "/b/c", "/b/~1", "/b/~0", "/n", "/", "/a/01", "/x/y"]
+    while len(cases) < 400:
+        document: JsonValue = {"a": [1, {"c": None}], "b": {"c": [True], "/": 1, "~": 2}, "n": 0, "": "empty"}
+        values: list[JsonValue] = [None, 0, True, "x", [], {"c": [1]}, [1, {"c": None}]]
+        operation: JsonObject = {
+            "op": chance.choice(["add", "remove", "replace", "move", "copy", "test"]),
+            "path": chance.choice(paths),
+            "from": chance.choice(paths),
+            "value": chance.choice(values),
+        }
+        with contextlib.suppress(PatchFault):
+            cases.append((document, operation, patched(document, [operation], max_bytes=10_000)))
+    lines = "".join(f"{json.dumps(case)}\n" for case in cases)
+    checked = subprocess.run(
+        [NODES[-1], NODE / "json_patches.mjs"], input=lines, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert json.loads(checked.stdout) == {"patches": len(cases), "other": []}
 
 
 def test_a_run_that_failed_is_an_error(service: Service) -> None:

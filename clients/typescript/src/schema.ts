@@ -5115,7 +5115,7 @@ export interface components {
          * @description The tool kinds. Values are part of the public contract.
          * @enum {string}
          */
-        ToolType: "code_execution" | "website_content" | "send_email" | "create_calendar_event" | "internet_search" | "source_query" | "mcp_tool" | "agent" | "client_tool";
+        ToolType: "code_execution" | "website_content" | "send_email" | "create_calendar_event" | "internet_search" | "source_query" | "mcp_tool" | "agent" | "client_tool" | "client_state";
         /**
          * ToolUseView
          * @description A tool call of the model.

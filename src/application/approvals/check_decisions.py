@@ -137,7 +137,7 @@ class CheckDecisions:
             caller=await caller_rules(self._agents, run.organization_id, CalledBy.of(run.metadata), agent.config),
             actor=run.requested_by,
         )
-        toolset = with_client_tools(toolset, run.client_tools)
+        toolset = with_client_tools(toolset, run.tools_of_client)
         return {
             approval.tool_call_id: checked_arguments(
                 arguments,

@@ -7,12 +7,15 @@ from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.runs.ports import RunReader, StartedRun
 from application.runs.resume_run import require_own_or_operator
+from application.runs.shared_state import read_on
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
+from domain.json_value import JsonObject
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.shared_state import SharedState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,7 @@ class RetryRun:
       tools of the workflow is not.
     - The new run has the settings, metadata and webhook of the failed one, and new limits to use up. It adds no
       message: it continues after the last one, with the results that the failed run has stored.
+    - It begins with the state of the front end that the failed run has left.
     - It has the failed run's model, or the agent's if that one is no longer listed.
     - `StartRun` has the rules of starting.
     """
@@ -75,9 +79,16 @@ class RetryRun:
                 client_tools=run.client_tools,
                 instructions=run.instructions,
                 history_key=run.history_key,
-                client_request=run.client_request,
+                client_request=await self._request(run),
             )
         )
+
+    async def _request(self, run: Run) -> JsonObject | None:
+        """With the state as the failed run left it."""
+        request = run.client_request
+        if request is None or "state" not in request:
+            return request
+        return {**request, "state": (await read_on(SharedState.of(run), self._reader, run)).value}
 
     async def _model(self, run: Run) -> str | None:
         agent = await existing_agent(self._agents, run.organization_id, run.agent_id)

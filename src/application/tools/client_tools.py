@@ -1,18 +1,17 @@
-"""Adds the client's own tools to the toolset of its run."""
+"""Adds the tools that a run has by its client to the toolset."""
 
 from dataclasses import replace
 
 from application.tools.tool_search import META_TOOLS
 from application.tools.toolset import Toolset
 from domain.policy.rules import Verdict
-from domain.tools.client_tool import ClientTool
 from domain.tools.tool import Tool
 
 _META = frozenset(tool.name for tool in META_TOOLS)
 
 
-def with_client_tools(toolset: Toolset, given: tuple[ClientTool, ...]) -> Toolset:
-    """The toolset with the client's tools after all others.
+def with_client_tools(toolset: Toolset, given: tuple[Tool, ...]) -> Toolset:
+    """The toolset with these tools after all others.
 
     - Allowlists and policies hold for them as for any tool.
     - A name that another tool has is left out, and so is that of a tool search; `problems` says so.
@@ -30,9 +29,9 @@ def with_client_tools(toolset: Toolset, given: tuple[ClientTool, ...]) -> Toolse
         if policy.hidden_by is not None:
             problems.append(f"{one.name}: a tool of the client that no allowlist permits")
         elif policy.decision is Verdict.DENY:
-            denied.append(one.as_tool())
+            denied.append(one)
         else:
-            added.append(one.as_tool())
+            added.append(one)
     return replace(
         toolset,
         tools=(*toolset.tools, *added),

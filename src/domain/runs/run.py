@@ -16,6 +16,8 @@ from domain.runs.usage import Usage
 from domain.runs.webhook import WebhookNote
 from domain.threads.message import ToolUse, UserContent
 from domain.tools.client_tool import ClientTool
+from domain.tools.state_tool import STATE_TOOL
+from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
 
 
@@ -169,6 +171,13 @@ class Run:
     def lease_expired(self, *, counts: bool = True) -> "Run":
         """The lease of the run's worker expired. `counts`: the lost worker is attributed to this run."""
         return with_changes(self.handed_back(), lapses=self.lapses + counts)
+
+    @property
+    def tools_of_client(self) -> tuple[Tool, ...]:
+        """The client's functions, and the tool that changes its state if it sent one. A function of this name replaces it."""
+        tools = tuple(tool.as_tool() for tool in self.client_tools)
+        shares = "state" in (self.client_request or {}) and all(tool.name != STATE_TOOL.name for tool in tools)
+        return (*tools, STATE_TOOL) if shares else tools
 
     @property
     def changed_at(self) -> datetime:

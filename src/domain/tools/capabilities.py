@@ -15,6 +15,7 @@ class ToolType(StrEnum):
     MCP_TOOL = "mcp_tool"
     AGENT = "agent"
     CLIENT_TOOL = "client_tool"
+    CLIENT_STATE = "client_state"
 
 
 class ToolCapability(StrEnum):
@@ -25,7 +26,11 @@ class ToolCapability(StrEnum):
 
 
 DISPLAYABLE_TYPES = frozenset({ToolType.SEND_EMAIL, ToolType.CREATE_CALENDAR_EVENT, ToolType.CLIENT_TOOL})
-NATIVE_TYPES = tuple(kind for kind in ToolType if kind not in (ToolType.MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL))
+NATIVE_TYPES = tuple(
+    kind
+    for kind in ToolType
+    if kind not in (ToolType.MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL, ToolType.CLIENT_STATE)
+)
 
 
 def capability_of(tool_type: ToolType) -> ToolCapability:

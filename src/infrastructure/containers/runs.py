@@ -15,6 +15,7 @@ from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.ask_model import AskModel
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.change_state import ChangeState
 from application.runs.execution.check_output import CheckOutput
 from application.runs.execution.daily_budget import DailyBudgets
 from application.runs.execution.execute_run import ExecuteRun
@@ -92,7 +93,11 @@ class Runs(containers.DeclarativeContainer):
         record_reply=singleton(RecordReply, check=Tools.check_tool_call, check_output=singleton(CheckOutput)),
         recheck_calls=singleton(RecheckCalls, check=Tools.check_tool_call),
         call_tools=singleton(
-            CallTools, execute_tool=execute_tool, box=Platform.secret_box, settings=CallToolsSettings()
+            CallTools,
+            execute_tool=execute_tool,
+            change_state=singleton(ChangeState),
+            box=Platform.secret_box,
+            settings=CallToolsSettings(),
         ),
         budgets=singleton(DailyBudgets, reservations=Storage.usage_store, prices=Models.prices),
         prices=Models.prices,

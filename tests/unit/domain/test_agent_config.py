@@ -4,7 +4,7 @@ import pytest
 
 from domain.agents.agent import AgentConfig
 from domain.errors import ErrorKind, ServiceError
-from domain.tools.capabilities import ToolType
+from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 SEND_EMAIL, MCP_TOOL = ToolType.SEND_EMAIL, ToolType.MCP_TOOL
 
@@ -56,7 +56,7 @@ def test_mcp_tools_are_not_listed_among_the_native_ones() -> None:
 
 
 def test_every_native_tool_may_be_listed() -> None:
-    native = tuple(kind for kind in ToolType if kind not in (MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL))
+    native = NATIVE_TYPES
     assert config(tools=native).tools == native
 
 

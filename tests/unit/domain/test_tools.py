@@ -21,8 +21,14 @@ def test_the_kinds_of_tool_are_a_closed_list() -> None:
         "mcp_tool",
         "agent",
         "client_tool",
+        "client_state",
     }
-    assert set(NATIVE_TYPES) == set(ToolType) - {ToolType.MCP_TOOL, ToolType.AGENT, ToolType.CLIENT_TOOL}
+    assert set(NATIVE_TYPES) == set(ToolType) - {
+        ToolType.MCP_TOOL,
+        ToolType.AGENT,
+        ToolType.CLIENT_TOOL,
+        ToolType.CLIENT_STATE,
+    }
 
 
 @pytest.mark.requirement("A3", "D5")

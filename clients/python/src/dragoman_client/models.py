@@ -2084,7 +2084,7 @@ class ToolStartedEvent(TypedDict):
     """Arguments of the call."""
 
 
-ToolType: TypeAlias = Literal['code_execution', 'website_content', 'send_email', 'create_calendar_event', 'internet_search', 'source_query', 'mcp_tool', 'agent', 'client_tool']
+ToolType: TypeAlias = Literal['code_execution', 'website_content', 'send_email', 'create_calendar_event', 'internet_search', 'source_query', 'mcp_tool', 'agent', 'client_tool', 'client_state']
 """The tool kinds. Values are part of the public contract."""
 
 

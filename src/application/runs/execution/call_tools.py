@@ -3,10 +3,12 @@ have the model's order."""
 
 import asyncio
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from application.mcp.ports import McpProgress
 from application.policy.canary_guard import CanaryFound
+from application.runs.execution.change_state import ChangeState
 from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
 from application.runs.execution.run_session import RunSession
 from application.runs.sealed_input import sealed, unsealed
@@ -34,6 +36,7 @@ from domain.runs.run import Run, RunStatus
 from domain.runs.run_events import tool_settled, tool_started
 from domain.runs.step import Step
 from domain.runs.turn_end import turn_end
+from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
 
@@ -58,15 +61,24 @@ class CallTools:
     - A call is executed only while the lease is valid. Whether it is allowed is decided before.
     - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
     - The task of a remote agent is recorded before it is waited for.
+    - Calls that change the state of the front end are settled one after another (`ChangeState`).
     - An agent as a tool has the time of the run that it starts; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
     - An approved call is recorded before it is sent. Every outcome is stored when it is known.
     - The last outcome of a turn also stores the tool message and starts the next turn, or suspends the run.
     """
 
     def __init__(
-        self, *, execute_tool: ExecuteTool, box: Box, tracer: Tracer, clock: Clock, settings: CallToolsSettings
+        self,
+        *,
+        execute_tool: ExecuteTool,
+        change_state: ChangeState,
+        box: Box,
+        tracer: Tracer,
+        clock: Clock,
+        settings: CallToolsSettings,
     ) -> None:
         self._execute_tool = execute_tool
+        self._change_state = change_state
         self._box = box
         self._tracer = tracer
         self._clock = clock
@@ -82,10 +94,10 @@ class CallTools:
         elif len(todo) == 1:
             await self._settle(session, toolset, todo[0], deadline)
         else:
-            places = asyncio.Semaphore(self._settings.parallel_calls)
+            places, changing = asyncio.Semaphore(self._settings.parallel_calls), asyncio.Lock()
 
             async def in_turn(call: ToolCall) -> None:
-                async with places:
+                async with places, changing if call.type is ToolType.CLIENT_STATE else nullcontext():
                     await self._settle(session, toolset, call, deadline)
 
             try:
@@ -141,6 +153,8 @@ class CallTools:
         tool = toolset.find(call.name)
         if tool is None:
             return gone_tool(toolset, call.name)
+        if tool.type is ToolType.CLIENT_STATE:
+            return await self._change_state.execute(session, call)
         policy = toolset.policy_of(call.name)
         timeout_s = self._allowed_s(session, tool, policy, deadline)
         if timeout_s <= 0:

@@ -92,7 +92,7 @@ class PreparePrompt:
                 caller=session.caller,
                 actor=run.requested_by,
             )
-        session.toolset = with_client_tools(toolset, run.client_tools)
+        session.toolset = with_client_tools(toolset, run.tools_of_client)
         return session.toolset
 
     async def _is_outdated(self, session: RunSession, previous: Prompt) -> bool:

@@ -24,6 +24,7 @@ from domain.runs.events import NewEvent
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import Limits
 from domain.runs.output import is_repair_request
+from domain.runs.shared_state import SharedState
 from domain.runs.step import Step
 from domain.runs.usage import ModelSpending, Usage
 from domain.threads.message import Role
@@ -43,6 +44,7 @@ class RunSession:
     - `kept_reserve_usd`: reserved part of a daily budget after the current model call; None without a budget.
     - `abandoned`: interrupted model calls that the next step stores.
     - `unfinished`: a partly published message, neither stored nor discarded.
+    - `shared_state`: the state of the front end, as far as it was read.
 
     `on_progress` is called after each stored step. Settled calls are traced when their step is stored.
     """
@@ -87,6 +89,7 @@ class RunSession:
         self.caller: CallerRules | None = None
         self.limits = self._limits()
         self.calls_made: Counter[str] | None = None
+        self.shared_state = SharedState.of(claimed.run)
 
     @property
     def output_schema(self) -> JsonObject | None:

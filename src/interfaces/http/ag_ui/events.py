@@ -7,6 +7,7 @@ from typing import assert_never, cast
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run
+from domain.runs.shared_state import SharedState
 from interfaces.http.ag_ui.messages import result_id
 from interfaces.http.chats.shown import (
     ApprovalAsked,
@@ -41,6 +42,7 @@ _DECISION: JsonObject = {
 class AgUiEvents:
     """Writes what is shown of one run, for a client that has named the thread and the run.
 
+    - `state` is that of the front end, as far as it was read.
     - `repeats`: also results that the client gave, for one that reads an answer again.
     - `instructing` are the client's messages of the system. `completed` are the ids of the messages that were read.
     - A call that the client knows from an earlier stream begins again before its result, without its arguments, which
@@ -52,14 +54,25 @@ class AgUiEvents:
     repeats: bool = False
     instructing: tuple[JsonObject, ...] = ()
     completed: set[str] = field(default_factory=set)
+    state: SharedState = field(init=False)
     _reply: str | None = None
     _text: str | None = None
     _reasoning: str | None = None
     _calls: dict[str, CallBegan] = field(default_factory=dict)
     _known: set[str] = field(default_factory=set)
 
-    def read(self, event: RunEvent) -> None:
-        """Remember the message that the event completes."""
+    def __post_init__(self) -> None:
+        self.state = SharedState.of(self.run)
+
+    @property
+    def shares_state(self) -> bool:
+        return "state" in (self.run.client_request or {})
+
+    def read(self, event: RunEvent) -> Iterator[JsonObject]:
+        """Remember the message that the event completes; the change of the state that it makes."""
+        patch = self.state.read(event)
+        if patch is not None:
+            yield {"type": "STATE_DELTA", "delta": cast(JsonValue, patch)}
         if event.type is RunEventType.MESSAGE_COMPLETED:
             self.completed.add(str(cast(JsonObject, event.data["message"])["id"]))
 
@@ -71,9 +84,8 @@ class AgUiEvents:
     def start(self) -> Iterator[JsonObject]:
         about: JsonObject = {"runId": self.run.id, "threadId": self.run.thread_id}
         yield {**self._event("RUN_STARTED"), "protocolVersion": "1.0", "metadata": about}
-        state = (self.run.client_request or {}).get("state")
-        if state:
-            yield {"type": "STATE_SNAPSHOT", "snapshot": state}
+        if self.shares_state:
+            yield {"type": "STATE_SNAPSHOT", "snapshot": self.state.value}
 
     def of(self, shown: Shown) -> Iterator[JsonObject]:
         match shown:

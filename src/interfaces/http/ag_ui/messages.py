@@ -36,11 +36,11 @@ def conversation(messages: Sequence[AgUiMessage]) -> Conversation:
     return conversation_of(said[::-1])
 
 
-def instructions(body: RunAgentInputBody, said: Conversation) -> str | None:
+def instructions(body: RunAgentInputBody, said: Conversation, state: JsonValue) -> str | None:
     """What the agent reads after its own instructions: messages of the system, context and state."""
     parts = [said.instructions, *(f"{entry.description}: {entry.value}" for entry in body.context)]
-    if body.state:
-        parts.append(f"State of the application: {json.dumps(body.state, ensure_ascii=False)}")
+    if state is not None:
+        parts.append(f"State of the application: {json.dumps(state, ensure_ascii=False)}")
     return "\n\n".join(filter(None, parts)) or None
 
 

@@ -2,14 +2,17 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
+from dataclasses import replace
 
+from application.runs.queries import GetRunEvents
 from application.runs.watch_run import WatchRun
 from application.threads.queries import ListMessages
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
+from domain.runs.shared_state import SharedState
 from domain.threads.message import Message
 from domain.threads.message import Role as Speaker
 from interfaces.http.ag_ui.events import AgUiEvents
@@ -27,6 +30,7 @@ from interfaces.http.chats.client_threads import ChatMessageCommand, ChatName, C
 from interfaces.http.chats.shown import ReplyDropped, RunShown
 from interfaces.http.openai.errors import stream_error
 from interfaces.http.runs.answer import Answer, run_location
+from interfaces.http.runs.stored_events import stored_events
 from interfaces.http.sse import EventStream, data_frame
 from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.threads.stored_messages import stored_messages
@@ -38,6 +42,8 @@ class AgUiRuns:
       client's tools, resume the run that waits for them.
     - A run is read again with the messages before it, then all its events. They replace what the client has.
     - A reply that was discarded is taken back by the messages as they are.
+    - The state that the client sent is changed by calls of the agent. A client that sends none gets the one that the newest
+      run of its thread has left. An answer to interrupts, and a reconnect, begin with the state as it is.
     - A client that leaves harms nothing: the run continues. `stop` cancels it.
     """
 
@@ -46,12 +52,14 @@ class AgUiRuns:
         *,
         client_threads: ClientThreads,
         watch_run: WatchRun,
+        get_run_events: GetRunEvents,
         list_messages: ListMessages,
         places: StreamPlaces,
         heartbeat_s: float,
     ) -> None:
         self._threads = client_threads
         self._watch_run = watch_run
+        self._get_run_events = get_run_events
         self._list_messages = list_messages
         self._places = places
         self._heartbeat_s = heartbeat_s
@@ -84,25 +92,29 @@ class AgUiRuns:
         given = settled(body)
         if given is not None:
             return await self._threads.settle(principal, _chat(agent, body.thread_id), given)
-        last = body.last()
-        said = conversation([*(message for message in body.messages if message.role in INSTRUCTING), last])
-        return await self._threads.ask(
-            ChatMessageCommand(
-                principal=principal,
-                chat=_chat(agent, body.thread_id),
-                message_id=body.run_id,
-                input=said.input,
-                history=lambda: conversation(body.messages).history(),
-                instructions=instructions(body, said),
-                client_tools=body.client_tools(),
-                client_request=body.client_request(),
-            )
-        )
+        command = _command(principal, agent, body, body.own_state)
+
+        async def inherit(former: Run) -> ChatMessageCommand:
+            state = await self._read(principal, former, SharedState.of(former))
+            return _command(principal, agent, body, state.value)
+
+        return await self._threads.ask(command if body.own_state is not None else replace(command, inherit=inherit))
+
+    async def _read(self, principal: Principal, run: Run, state: SharedState) -> SharedState:
+        """The state after the stored events."""
+        if state.value is not None:
+            async with aclosing(stored_events(self._get_run_events, principal, run.id)) as pages:
+                async for page in pages:
+                    for event in page:
+                        state.read(event)
+        return state
 
     async def _frames(self, principal: Principal, events: AgUiEvents, answer: Answer) -> AsyncGenerator[bytes, None]:
         """An error ends the stream as its last event."""
         shown = RunShown(run=answer.run)
         try:
+            if events.repeats or answer.after_seq:
+                await self._read(principal, answer.run, events.state)
             yield _framed(events.start())
             if events.repeats:
                 yield _framed([await self._snapshot(principal, answer.run, events)])
@@ -121,7 +133,8 @@ class AgUiRuns:
         self, principal: Principal, shown: RunShown, events: AgUiEvents, event: RunEvent, answer: Answer
     ) -> AsyncIterator[JsonObject]:
         """The events of AG-UI for one of the run. What the client has already is read, too, and left out."""
-        events.read(event)
+        for change in events.read(event):
+            yield change
         for item in shown.of(event):
             if event.seq <= answer.after_seq:
                 events.skip(item)
@@ -150,6 +163,21 @@ class AgUiRuns:
             "type": "MESSAGES_SNAPSHOT",
             "messages": [*events.instructing, *message_views([*before, *said, *told])],
         }
+
+
+def _command(principal: Principal, agent: str, body: RunAgentInputBody, state: JsonValue) -> ChatMessageCommand:
+    last = body.last()
+    said = conversation([*(message for message in body.messages if message.role in INSTRUCTING), last])
+    return ChatMessageCommand(
+        principal=principal,
+        chat=_chat(agent, body.thread_id),
+        message_id=body.run_id,
+        input=said.input,
+        history=lambda: conversation(body.messages).history(),
+        instructions=instructions(body, said, state),
+        client_tools=body.client_tools(),
+        client_request=None if state is None else {"state": state},
+    )
 
 
 def _chat(agent: str, thread: str) -> ChatName:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, cast
 from pydantic import Field
 
 from domain.errors import Violation, invalid
-from domain.json_value import JsonObject, JsonValue
+from domain.json_value import JsonValue
 from domain.tools.client_tool import ClientTool
 from interfaces.http.bodies import Name
 from interfaces.http.openai.bodies import Function, OpenAiBody
@@ -39,7 +39,7 @@ class ResumeEntry(OpenAiBody):
 
 
 class RunAgentInputBody(OpenAiBody):
-    """`state` and `context` are of the application; the agent reads them."""
+    """`state` and `context` are of the application; the agent reads both, and changes the state."""
 
     thread_id: Annotated[str, Field(alias="threadId", min_length=1, max_length=256)]
     run_id: Annotated[str, Field(alias="runId", min_length=1, max_length=256)]
@@ -59,6 +59,7 @@ class RunAgentInputBody(OpenAiBody):
     def client_tools(self) -> tuple[ClientTool, ...]:
         return tuple(tool.to_domain() for tool in self.tools)
 
-    def client_request(self) -> JsonObject | None:
-        """The state, which a client reads again; None without one."""
-        return {"state": cast(JsonValue, self.state)} if self.state else None
+    @property
+    def own_state(self) -> JsonValue:
+        """What the client sent; None for what a client has before its first snapshot, too."""
+        return cast(JsonValue, self.state) or None

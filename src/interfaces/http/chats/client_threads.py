@@ -1,6 +1,6 @@
 """Threads by the ids that front ends give their chats, and the runs that answer there (ADR 0071)."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from application.runs.cancel_run import CancelRun, CancelRunCommand
@@ -42,6 +42,7 @@ class ChatMessageCommand:
     """A message of the user.
 
     - `message_id` is the client's id of the message.
+    - `inherit` is what the message is if the chat has a run: with what the newest one leaves to it.
     - `history` reads the messages before it, for a new thread. `branches` begins one also where the chat has a thread.
     """
 
@@ -51,6 +52,7 @@ class ChatMessageCommand:
     input: tuple[UserContent, ...]
     history: Callable[[], tuple[PriorMessage, ...]]
     branches: bool = False
+    inherit: "Callable[[Run], Awaitable[ChatMessageCommand]] | None" = None
     instructions: str | None = None
     client_tools: tuple[ClientTool, ...] = ()
     client_request: JsonObject | None = None
@@ -114,6 +116,8 @@ class ClientThreads:
             thread_id, named = await self._named(principal, chat)
             if named is not None and named.history_key == key and _is_of(named, command):
                 return Answer(run=named)
+            if named is not None and command.inherit is not None:
+                command = await command.inherit(named)
         if thread_id is not None:
             waiting = RunFilter(thread_id=thread_id, status=RunStatus.REQUIRES_ACTION)
             if await self._first(principal, waiting) is not None:

@@ -16,6 +16,7 @@ from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.ask_model import AskModel
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.change_state import ChangeState
 from application.runs.execution.check_output import CheckOutput
 from application.runs.execution.daily_budget import DailyBudgets
 from application.runs.execution.execute_run import ExecuteRun, ExecuteRunCommand
@@ -120,16 +121,13 @@ class Worker:
             recheck_calls=RecheckCalls(check=harness.check, clock=harness.clock),
             call_tools=CallTools(
                 execute_tool=harness.execute_tool,
+                change_state=ChangeState(runs=harness.runs),
                 box=harness.box,
                 tracer=harness.tracer,
                 clock=harness.clock,
                 settings=harness.call_settings,
             ),
-            budgets=DailyBudgets(
-                reservations=harness.usage,
-                prices=harness.prices,
-                clock=harness.clock,
-            ),
+            budgets=DailyBudgets(reservations=harness.usage, prices=harness.prices, clock=harness.clock),
             prices=harness.prices,
             clock=harness.clock,
         )

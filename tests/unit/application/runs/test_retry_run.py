@@ -10,18 +10,20 @@ from application.runs.retry_run import RetryRun, RetryRunCommand
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId, WorkflowRunId
+from domain.json_value import JsonValue
 from domain.runs.events import RunEventType
 from domain.runs.run import RunStatus
 from domain.runs.webhook import WebhookNote
 from domain.threads.attachments import MAX_ATTACHMENTS
 from domain.threads.message import ImageContent
 from domain.tools.client_tool import ClientTool
+from domain.tools.state_tool import UPDATE_STATE
 from domain.tools.wired import WiredNodes
 from tests.builders import ORG, an_agent
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import ModelTurn
 from tests.refusals import refused
-from tests.unit.application.runs.doubles import asks, says
+from tests.unit.application.runs.doubles import asks, call, says
 from tests.unit.application.runs.harness import ADMIN, RunHarness
 
 AWAY = ModelError("model_unavailable", "The model cannot be reached.", retryable=True)
@@ -65,6 +67,17 @@ async def test_a_retry_continues_after_the_last_result_and_calls_nothing_again()
     assert harness.server_calls() == ["now"]
     assert harness.types(retried.id)[:3] == ["run.queued", "run.started", "turn.started"]
     assert harness.run(failed).status is RunStatus.FAILED
+
+
+@pytest.mark.requirement("X4")
+async def test_a_retry_begins_with_the_state_of_the_front_end_as_the_failed_run_left_it() -> None:
+    patch: JsonValue = [{"op": "replace", "path": "/a", "value": 2}]
+    harness = RunHarness([ModelTurn(calls=(call(UPDATE_STATE, {"patch": patch}),)), ModelTurn(error=AWAY)])
+    failed = await harness.start()
+    stored = harness.state.runs[failed]
+    stored.run = replace(stored.run, client_request={"message": "m1", "state": {"a": 1}})
+    await harness.worker.execute(failed)
+    assert (await retry(harness, failed)).run.client_request == {"message": "m1", "state": {"a": 2}}
 
 
 async def test_a_retry_has_the_settings_and_the_webhook_of_the_failed_run() -> None:

@@ -15,7 +15,7 @@ WEATHER, NOW = ClientTool(name="weather"), ClientTool(name="now", description="T
 
 @pytest.mark.requirement("X1", "X2")
 def test_functions_of_the_client_come_after_all_other_tools_and_are_settled_by_it() -> None:
-    toolset = with_client_tools(Toolset(tools=(a_tool(),)), (WEATHER, NOW))
+    toolset = with_client_tools(Toolset(tools=(a_tool(),)), (WEATHER.as_tool(), NOW.as_tool()))
     assert [tool.name for tool in toolset.shown] == [a_tool().name, "weather", "now"]
     found = toolset.find("weather")
     assert found is not None
@@ -31,7 +31,7 @@ def test_a_toolset_without_functions_of_the_client_is_the_same() -> None:
 @pytest.mark.requirement("X1", "X2")
 @pytest.mark.parametrize("name", [a_tool().name, "search_tools", "call_tool"])
 def test_a_function_never_takes_the_name_of_a_tool_of_the_service(name: str) -> None:
-    toolset = with_client_tools(Toolset(tools=(a_tool(),)), (ClientTool(name=name),))
+    toolset = with_client_tools(Toolset(tools=(a_tool(),)), (ClientTool(name=name).as_tool(),))
     assert toolset.tools == (a_tool(),)
     assert toolset.problems == (f"{name}: the name is already taken by another tool",)
 
@@ -40,7 +40,7 @@ def test_a_function_never_takes_the_name_of_a_tool_of_the_service(name: str) -> 
 def test_policies_and_allowlists_hold_for_functions_of_the_client() -> None:
     rules = ToolPolicies(rules=(("weather", ToolRule(decision=Verdict.DENY)),))
     layers = PolicyLayers(agent=rules, agent_allowlist=("weather",))
-    toolset = with_client_tools(Toolset(tools=(), policies=layers), (WEATHER, NOW))
+    toolset = with_client_tools(Toolset(tools=(), policies=layers), (WEATHER.as_tool(), NOW.as_tool()))
     assert toolset.tools == ()
     assert toolset.find_denied("weather") is not None
     assert toolset.problems == ("now: a tool of the client that no allowlist permits",)

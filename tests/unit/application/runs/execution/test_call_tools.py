@@ -9,6 +9,7 @@ from pytest_mock import MockerFixture, MockType
 from application.mcp.ports import McpProgress
 from application.policy.canary_guard import CanaryFound
 from application.runs.execution.call_tools import CallTools, CallToolsSettings
+from application.runs.execution.change_state import ChangeState
 from application.runs.execution.interruption import Interrupted, StopReason
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import LeaseLost, RunJournal
@@ -28,8 +29,10 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
+from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import RUN, THREAD, a_displayable_call, a_settled_call, a_tool, a_tool_call, an_agent
+from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
@@ -79,6 +82,7 @@ class Ports:
     async def call(self, session: RunSession, toolset: Toolset | None = None, *, parallel_calls: int = 8) -> None:
         calling = CallTools(
             execute_tool=self.execute_tool,
+            change_state=ChangeState(runs=InMemoryRunStore(self.state, InProcessWakeups())),
             box=BOX,
             tracer=self.tracer,
             clock=self.clock,
