@@ -46,6 +46,7 @@ _ROWS = {
     "servers": "server_rows",
     "catalogs": "catalog_rows",
     "organizations": "organization_rows",
+    "console_sessions": "session_rows",
     "secrets": "secret_rows",
     "model_providers": "model_provider_rows",
 }

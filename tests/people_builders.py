@@ -1,11 +1,12 @@
 """Identity providers and users of tests."""
 
 from domain.identity.api_key import Principal
+from domain.identity.console_session import SESSION_LASTS, ConsoleSession
 from domain.identity.identity_provider import IdentityProvider, RoleRule
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
-from domain.ids import IdentityProviderId, OrganizationId, UserId
-from tests.builders import ORG, START, after
+from domain.ids import ApiKeyId, ConsoleSessionId, IdentityProviderId, OrganizationId, UserId
+from tests.builders import ORG, START, after, numbered
 
 ISSUER = "https://login.example.com"
 PROVIDER = IdentityProviderId("idp_00000000000000000000000001")
@@ -69,3 +70,21 @@ def a_user(
 def a_person(role: Role = Role.VIEWER, *, id: UserId = USER, organization_id: OrganizationId = ORG) -> Principal:
     """A person who signed in."""
     return a_user(id, organization_id=organization_id, role=role).principal(after(3_600))
+
+
+def a_console_session(
+    number: int = 1, *, holder: str = USER, organization_id: OrganizationId = ORG, began_s: float = 0
+) -> ConsoleSession:
+    """A browser in which somebody signed in."""
+    began = after(began_s)
+    return ConsoleSession(
+        id=ConsoleSessionId(numbered("ses", number)),
+        organization_id=organization_id,
+        holder=ApiKeyId(holder),
+        provider_id=PROVIDER,
+        created_at=began,
+        last_seen_at=began,
+        expires_at=began + SESSION_LASTS,
+        address="192.0.2.1",
+        user_agent="Firefox",
+    )

@@ -36,6 +36,7 @@ from infrastructure.persistence.identity.organization_group_store import SqlOrga
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
+from infrastructure.persistence.identity.session_store import SqlConsoleSessionStore
 from infrastructure.persistence.identity.store import SqlIdentityStore, add_organization
 from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
@@ -90,6 +91,7 @@ def sql_stores(database: Database) -> Stores:
         identity_providers=SqlIdentityProviderStore(database=database, box=MirrorBox()),
         users=(users := SqlUserStore(database=database)),
         user_access=users,
+        console_sessions=SqlConsoleSessionStore(database=database),
         provisioned=SqlProvisioningStore(database=database),
         groups=SqlGroupStore(database=database),
         organization_groups=SqlOrganizationGroupStore(database=database),
@@ -161,6 +163,7 @@ def kept(stores: Stores, feed: RowNotifications) -> Stores:
         servers=ReadThrough(stores.servers, cached.MCP_SERVERS, notifications=feed).cached,
         catalogs=ReadThrough(stores.catalogs, cached.MCP_CATALOGS, notifications=feed).cached,
         organizations=ReadThrough(stores.organizations, cached.ORGANIZATIONS, notifications=feed).cached,
+        console_sessions=ReadThrough(stores.console_sessions, cached.CONSOLE_SESSIONS, notifications=feed).cached,
         secrets=ReadThrough(stores.secrets, cached.SECRETS, notifications=feed).cached,
         model_providers=ReadThrough(stores.model_providers, cached.MODEL_PROVIDERS, notifications=feed).cached,
     )

@@ -24,6 +24,7 @@ from application.gateway.ports import (
 from application.groups.ports import OrganizationGroupStore
 from application.identity.ports import (
     ClaimedGroups,
+    ConsoleSessionStore,
     GroupNames,
     IdentityProviderDirectory,
     IdentityProviderStore,
@@ -58,6 +59,7 @@ from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.audit_chain import InMemoryAuditChain, InMemoryAuditForwards
 from tests.doubles.backlog import InMemoryBacklogReader
 from tests.doubles.client_grants import InMemoryClientGrantStore
+from tests.doubles.console_sessions import InMemoryConsoleSessionStore
 from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.gateway_clients import InMemoryGatewayClientStore
@@ -122,6 +124,7 @@ class Stores:
     identity_providers: IdentityProviders
     users: UserStore
     user_access: UserAccess
+    console_sessions: ConsoleSessionStore
     provisioned: Provisioned
     groups: Groups
     organization_groups: OrganizationGroups
@@ -187,6 +190,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         identity_providers=InMemoryIdentityProviderStore(state),
         users=(users := InMemoryUserStore(state)),
         user_access=users,
+        console_sessions=InMemoryConsoleSessionStore(state),
         provisioned=InMemoryProvisioningStore(state),
         groups=InMemoryGroupStore(state),
         organization_groups=InMemoryOrganizationGroupStore(state),

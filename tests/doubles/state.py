@@ -20,6 +20,7 @@ from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
 from domain.gateway.client_grant import ClientGrant
 from domain.identity.api_key import ApiKey
+from domain.identity.console_session import ConsoleSession
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
@@ -30,6 +31,7 @@ from domain.ids import (
     ApiKeyId,
     ApprovalId,
     AuditEventId,
+    ConsoleSessionId,
     GatewaySessionId,
     GroupId,
     IdentityProviderId,
@@ -112,6 +114,7 @@ class InMemoryState:
         self.keys: dict[ApiKeyId, ApiKey] = {}
         self.identity_providers: dict[IdentityProviderId, IdentityProvider] = {}
         self.users: dict[UserId, User] = {}
+        self.console_sessions: dict[ConsoleSessionId, ConsoleSession] = {}
         self.scim_tokens: dict[IdentityProviderId, str] = {}
         self.provisioned: dict[UserId, ProvisionedUser] = {}
         self.groups: dict[GroupId, Group] = {}

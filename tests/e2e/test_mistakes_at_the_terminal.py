@@ -146,6 +146,8 @@ MISTAKES = [
     ("group show Leeds", "dragoman group list"),
     ("group create Leads --claim oops", "PROVIDER:CLAIM=VALUE"),
     ("group add Leads usr_0123", "dragoman group list"),
+    ("session end ses_0123", "dragoman session list"),
+    ("session list --all --of key_1", "--of or --all"),
     ("account connect time", "dragoman login"),
     ("account disconnect time", "dragoman login"),
     ("acp", "dragoman acp --help"),

@@ -372,7 +372,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -1391,6 +1391,26 @@ export interface components {
             };
             /** @description The page to visit, if it is no form. */
             url?: string;
+        };
+        /**
+         * EndSessionsBody
+         * @description Whose sessions end.
+         * @example {
+         *       "holder": "usr_0123"
+         *     }
+         * @example {}
+         */
+        EndSessionsBody: {
+            /** @description Id of a user or an API key. By default the caller. */
+            holder?: string | null;
+        };
+        /**
+         * EndedSessionsView
+         * @description How many sessions ended.
+         */
+        EndedSessionsView: {
+            /** @description Number of sessions that ended. */
+            ended: number;
         };
         /**
          * ErrorView
@@ -4485,6 +4505,52 @@ export interface components {
             install: components["schemas"]["InstallProgressView"] | null;
             /** @description Other processes on the same database that are connected to it. */
             processes: components["schemas"]["ProcessStatusView"][];
+        };
+        /**
+         * SessionKind
+         * @description Enum where members are also (and must be) strings
+         * @enum {string}
+         */
+        SessionKind: "console" | "client";
+        /**
+         * SessionPage
+         * @description A page of sessions; `next_cursor` is null on the last one.
+         */
+        SessionPage: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["SessionView"][];
+            /** @description Cursor of the next page; null on the last one. */
+            next_cursor: string | null;
+        };
+        /**
+         * SessionView
+         * @description A browser that is signed in to the console, or a client that a person admitted at the gateway.
+         */
+        SessionView: {
+            /** @description Id of the session; that of a client is a gateway session's. */
+            id: string;
+            /** @description Whether it is a browser in the console or an OAuth client at the gateway. */
+            kind: components["schemas"]["SessionKind"];
+            /** @description The user or API key that signed in, or that admitted the client. */
+            holder: string;
+            /** @description What the client calls itself; null for browsers. */
+            client_name: string | null;
+            /** @description Address that the sign-in came from; null for clients. */
+            address: string | null;
+            /** @description What the browser said of itself at the sign-in; null for clients. */
+            user_agent: string | null;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /** @description Last request, up to five minutes late; null for clients. */
+            last_seen_at: string | null;
+            /**
+             * Format: date-time
+             * @description From this time on it is invalid.
+             */
+            expires_at: string;
         };
         /**
          * SetSecretBody

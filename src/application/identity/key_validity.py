@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from application.identity.ports import IdentityStore, UserAccess
+from application.identity.ports import ConsoleSessionStore, IdentityStore, UserAccess
 from application.identity.token_cache import TokenCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -11,11 +11,21 @@ from domain.ids import UserId
 
 
 class KeyValidity:
-    """Checks the token cache first, then the stored key. A user is read from storage."""
+    """Checks the token cache first, then the stored key. A user is read from storage. In the console, the session must
+    not have ended either."""
 
-    def __init__(self, *, identities: IdentityStore, user_access: UserAccess, cache: TokenCache, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        identities: IdentityStore,
+        user_access: UserAccess,
+        console_sessions: ConsoleSessionStore,
+        cache: TokenCache,
+        clock: Clock,
+    ) -> None:
         self._identities = identities
         self._users = user_access
+        self._sessions = console_sessions
         self._cache = cache
         self._clock = clock
 
@@ -31,6 +41,8 @@ class KeyValidity:
         else:
             key = await self._identities.key(principal.organization_id, principal.key_id)
             expires_at, revoked = (None, True) if key is None else (key.expires_at, key.revoked_at is not None)
+        if (session_id := principal.session_id) is not None and not revoked:
+            revoked = await self._sessions.get(principal.organization_id, session_id) is None
         if revoked or (expires_at is not None and expires_at <= self._clock.now()):
             detail = "The API key or token has expired or was revoked."
             raise ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, detail)

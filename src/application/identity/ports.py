@@ -8,11 +8,12 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
+from domain.identity.console_session import ConsoleSession, ListedSession
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.user import User
-from domain.ids import ApiKeyId, GroupId, IdentityProviderId, OrganizationId, UserId
+from domain.ids import ApiKeyId, ConsoleSessionId, GroupId, IdentityProviderId, OrganizationId, UserId
 from domain.json_value import JsonValue
 
 
@@ -97,6 +98,35 @@ class UserStore(Protocol):
 
     async def change(self, organization_id: OrganizationId, user_id: UserId, decide: UserChange) -> User:
         """Store a change. Raises NOT_FOUND `user_not_found`, and what `decide` raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """Sessions that have not expired `at` a time; with `holder`, those of one user or API key."""
+
+    at: datetime
+    holder: ApiKeyId | None = None
+
+
+class ConsoleSessionStore(Protocol):
+    """Sessions of the console. An ended one is deleted."""
+
+    async def add(self, session: ConsoleSession) -> None:
+        """Store a session. Deletes expired ones of the organization, and the holder's oldest beyond `MAX_SESSIONS`."""
+
+    async def get(self, organization_id: OrganizationId, session_id: ConsoleSessionId) -> ConsoleSession | None:
+        """The session, unless it has ended. It may have expired."""
+
+    async def saw(self, organization_id: OrganizationId, session_id: ConsoleSessionId, at: datetime) -> None:
+        """Store when the session was last seen."""
+
+    async def end(self, organization_id: OrganizationId, session_id: ConsoleSessionId, audit: AuditEvent) -> bool:
+        """False if there is none."""
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: SessionFilter, request: PageRequest
+    ) -> Page[ListedSession]:
+        """Sessions of the console, and of OAuth clients at the gateway, newest first."""
 
 
 class UserAccess(Protocol):

@@ -2,16 +2,20 @@
 
 from application.identity.key_uses import KeyUses
 from application.identity.ports import (
+    ConsoleSessionStore,
     IdentityProviderDirectory,
     IdentityProviderStore,
     IdentityStore,
     OrganizationStore,
+    SessionFilter,
     UserStore,
 )
 from application.identity.provider_lookup import existing_identity_provider
 from application.system.pages import FIRST_PAGE, Page, PageRequest
+from application.system.ports import Clock
 from domain.errors import existing
 from domain.identity.api_key import ApiKey, Principal
+from domain.identity.console_session import ListedSession
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
 from domain.identity.role import Role
@@ -121,3 +125,19 @@ class ListUsers:
         """Raises FORBIDDEN."""
         principal.require(Role.ADMIN)
         return await self._users.page(principal.organization_id, page)
+
+
+class ListSessions:
+    """Callers see their own sessions; admins see those of their organization. Newest first, without expired ones."""
+
+    def __init__(self, *, console_sessions: ConsoleSessionStore, clock: Clock) -> None:
+        self._sessions = console_sessions
+        self._clock = clock
+
+    async def execute(
+        self, principal: Principal, holder: ApiKeyId | None, page: PageRequest = FIRST_PAGE
+    ) -> Page[ListedSession]:
+        """`holder` None means everybody's. Raises FORBIDDEN."""
+        principal.require(Role.VIEWER if holder == principal.key_id else Role.ADMIN)
+        wanted = SessionFilter(at=self._clock.now(), holder=holder)
+        return await self._sessions.page(principal.organization_id, wanted, page)

@@ -2,6 +2,7 @@
 
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
+from application.revocation.end_sessions import EndSessions, EndSessionsCommand
 from application.revocation.stopped_work import StoppedWork
 from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
@@ -15,17 +16,19 @@ from domain.ids import ApiKeyId, GatewaySessionId, WorkflowRunId
 
 class StopWorkOfKey:
     """Rules:
+    - Its sessions of the console end (`EndSessions`).
     - Gateway sessions that the key opened are revoked, its unfinished workflow runs are stopped,
       and its unfinished runs are cancelled, with the runs of its workflows and sessions.
     - Each is audited as if `principal` had ended it alone; `CancelRuns` has the rules of runs.
     - Schedules, agents and keys that the key created belong to the organization and stay.
 
-    Requires `operator` (FORBIDDEN otherwise). After a failure another execution ends the rest.
+    Requires `admin` (FORBIDDEN otherwise). After a failure another execution ends the rest.
     """
 
     def __init__(
         self,
         *,
+        end_sessions: EndSessions,
         sessions: GatewaySessionStore,
         revoke_session: RevokeGatewaySession,
         workflow_runs: WorkflowRunStore,
@@ -33,6 +36,7 @@ class StopWorkOfKey:
         cancel_runs: CancelRuns,
         clock: Clock,
     ) -> None:
+        self._end_sessions = end_sessions
         self._sessions = sessions
         self._revoke_session = revoke_session
         self._workflow_runs = workflow_runs
@@ -43,6 +47,7 @@ class StopWorkOfKey:
     async def execute(self, principal: Principal, key_id: ApiKeyId) -> StoppedWork:
         # First what starts runs, then the runs.
         sessions = await self._revoke_sessions(principal, key_id)
+        await self._end_sessions.execute(EndSessionsCommand(principal=principal, holder=key_id))
         workflow_runs = await self._stop_workflow_runs(principal, key_id)
         runs = await self._cancel_runs.execute(CancelRunsCommand(principal=principal, requested_by=key_id))
         return StoppedWork(runs=runs.cancelled + runs.stopping, workflow_runs=workflow_runs, gateway_sessions=sessions)

@@ -58,6 +58,7 @@ class AuditAction(StrEnum):
     USER_SIGNED_IN = "user.signed_in"
     USER_UPDATED = "user.updated"
     USER_REMOVED = "user.removed"
+    SESSION_ENDED = "session.ended"
     SOURCE_ADDED = "source.added"
     SOURCE_DELETED = "source.deleted"
     MODEL_PROVIDER_CREATED = "model_provider.created"

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, OrganizationId, UserId
+from domain.ids import ApiKeyId, ConsoleSessionId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
 
 TOKEN_PREFIX = "dgm_"
@@ -46,6 +46,7 @@ class Principal:
     - `key_id` is the id of the key or of the user. Runs, calls, approvals and audit entries name it.
     - `user_until` is when the token or the session of a user expires; None for keys.
     - `key_of` is the user who created the key (`ApiKey.person_id`).
+    - `session_id` is the session of the console in which the request came; None for requests with a token.
     """
 
     organization_id: OrganizationId
@@ -54,6 +55,7 @@ class Principal:
     platform: bool = False
     user_until: datetime | None = None
     key_of: UserId | None = None
+    session_id: ConsoleSessionId | None = None
 
     @property
     def acts_for(self) -> UserId | None:

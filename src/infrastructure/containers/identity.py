@@ -13,9 +13,11 @@ from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.admit_person import AdmitPerson
 from application.identity.authenticate import Authenticate
 from application.identity.authenticate_person import AuthenticatePerson
+from application.identity.begin_console_session import BeginConsoleSession
 from application.identity.begin_sign_in import BeginSignIn
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.check_identity_provider import CheckIdentityProvider
+from application.identity.continue_console_session import ContinueConsoleSession
 from application.identity.create_api_key import CreateApiKey
 from application.identity.create_identity_provider import CreateIdentityProvider
 from application.identity.create_organization import CreateOrganization
@@ -35,6 +37,7 @@ from application.identity.queries import (
     ListIdentityProviders,
     ListOfferedProviders,
     ListOrganizations,
+    ListSessions,
     ListUsers,
 )
 from application.identity.session_of_user import SessionOfUser
@@ -83,6 +86,9 @@ class Identity(containers.DeclarativeContainer):
             AuthenticatePerson, tokens=signed_tokens, admit_person=admit_person, cache=token_cache, limits=key_limits
         ),
     )
+    begin_console_session = singleton(BeginConsoleSession)
+    continue_console_session = singleton(ContinueConsoleSession)
+    list_sessions = singleton(ListSessions)
     session_of_user = singleton(SessionOfUser, limits=key_limits)
     begin_sign_in = singleton(BeginSignIn, client=identity_client)
     finish_sign_in = singleton(FinishSignIn, client=identity_client, tokens=signed_tokens, admit_person=admit_person)

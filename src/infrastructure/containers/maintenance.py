@@ -18,6 +18,8 @@ from application.retention.ports import (
     SweepLock,
 )
 from application.retention.sweep import RetentionSweep
+from application.revocation.end_session import EndSession
+from application.revocation.end_sessions import EndSessions
 from application.revocation.revoke_api_key import RevokeApiKey
 from application.revocation.stop_work_of_key import StopWorkOfKey
 from application.revocation.update_user import UpdateUser
@@ -65,8 +67,11 @@ class Maintenance(containers.DeclarativeContainer):
         key_ring=singleton(storage_assembly.key_ring, Platform.settings, Platform.secret_box),
         seal_keys=Storage.seal_keys,
     )
+    end_session = singleton(EndSession, revoke_session=Gateway.revoke_gateway_session)
+    end_sessions = singleton(EndSessions, end_session=end_session)
     stop_work_of_key = singleton(
         StopWorkOfKey,
+        end_sessions=end_sessions,
         sessions=Gateway.gateway_sessions,
         revoke_session=Gateway.revoke_gateway_session,
         stop_workflow_run=Workflows.stop_workflow_run,

@@ -8,7 +8,7 @@ from dependency_injector import containers, providers
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
 from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals, SealKeys
-from application.identity.ports import IdentityStore, OrganizationStore, UserAccess, UserStore
+from application.identity.ports import ConsoleSessionStore, IdentityStore, OrganizationStore, UserAccess, UserStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
 from application.runs.ports import RunJournal, RunLeases
@@ -43,6 +43,7 @@ from infrastructure.persistence.identity.organization_group_store import SqlOrga
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
+from infrastructure.persistence.identity.session_store import SqlConsoleSessionStore
 from infrastructure.persistence.identity.store import SqlIdentityStore
 from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
@@ -142,6 +143,11 @@ class Storage(containers.DeclarativeContainer):
     identity_providers: providers.Provider[SqlIdentityProviderStore] = singleton(
         SqlIdentityProviderStore, database=database, box=Platform.secret_box
     )
+    session_rows: providers.Provider[ConsoleSessionStore] = singleton(SqlConsoleSessionStore, database=database)
+    session_reads: providers.Provider[ReadThrough[ConsoleSessionStore]] = singleton(
+        ReadThrough, session_rows, cached.CONSOLE_SESSIONS, notifications=Platform.row_notifications
+    )
+    console_sessions: providers.Provider[ConsoleSessionStore] = session_reads.provided.cached
     groups: providers.Provider[SqlGroupStore] = singleton(SqlGroupStore, database=database)
     organization_groups: providers.Provider[SqlOrganizationGroupStore] = singleton(
         SqlOrganizationGroupStore, database=database

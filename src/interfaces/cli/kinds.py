@@ -59,6 +59,7 @@ KINDS = (
     ),
     Kind(what="API key", prefix="key", path="api-keys", listed_by="key list"),
     Kind(what="user", prefix="usr", path="users", shown_by="user show", listed_by="user list"),
+    Kind(what="session", prefix="ses", path="sessions", listed_by="session list"),
     Kind(what="group", prefix="grp", path="groups", name="name", shown_by="group show", listed_by="group list"),
     Kind(
         what="identity provider",

@@ -48,6 +48,7 @@ from interfaces.console.routes import (
     server_import,
     server_trial,
     servers,
+    sessions,
     settings,
     sign_in,
     sign_in_providers,
@@ -77,6 +78,7 @@ from interfaces.console.routes.schedules import SchedulePages
 from interfaces.console.routes.secrets import SecretPages
 from interfaces.console.routes.server_trial import ServerTrial
 from interfaces.console.routes.servers import ServerPages
+from interfaces.console.routes.sessions import SessionPages
 from interfaces.console.routes.workflow_runs import WorkflowRunPages
 from interfaces.console.routes.workflows import WorkflowPages
 from interfaces.console.run_costs import RunCosts
@@ -94,12 +96,8 @@ from interfaces.http.stream_places import StreamPlaces
 
 
 def console_app(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
-    sessions = ConsoleSessions(
-        authenticate=container.authenticate(),
-        session_of_user=container.session_of_user(),
-        box=container.secret_box(),
-        clock=container.clock(),
-        address=container.public_address(),
+    console_sessions = built_by(
+        container, ConsoleSessions, box=container.secret_box(), address=container.public_address()
     )
     pages = Pages(version=container.app_version())
     handlers = failure_handlers(pages)
@@ -109,7 +107,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     budgets_of_today = built_by(container, Budgets)
     own = {
         "pages": pages,
-        "sessions": sessions,
+        "sessions": console_sessions,
         "sign_in_pages": built_by(
             container, SignInPages, box=container.secret_box(), address=container.public_address()
         ),
@@ -138,6 +136,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "key_pages": built_by(container, KeyPages),
         "model_provider_pages": built_by(container, ModelProviderPages),
         "secret_pages": built_by(container, SecretPages),
+        "session_pages": built_by(container, SessionPages),
         "usage_pages": built_by(container, UsagePages),
         "usage_people": built_by(container, UsagePeople, run_starters=run_starters),
         "workflow_pages": built_by(container, WorkflowPages),
@@ -151,7 +150,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     router = OwnRouter(
         PATH,
         route_handlers=routes,
-        middleware=[signed_in(sessions)],
+        middleware=[signed_in(console_sessions)],
         dependencies=dependencies(routes, container, own),
         exception_handlers=handlers,
     )
@@ -203,6 +202,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         server_import,
         server_trial,
         servers,
+        sessions,
         settings,
         sign_in,
         sign_in_providers,

@@ -71,6 +71,7 @@ NAVIGATION = (
             ("Threads", f"{PATH}/threads"),
             ("Gateway", f"{PATH}/gateway"),
             ("My accounts", f"{PATH}/accounts"),
+            ("My sessions", f"{PATH}/sessions"),
         ),
     ),
     (

@@ -1,33 +1,38 @@
-"""Sessions: a cookie with the sealed API key or user id, so that any process opens it, and revoking
-the key or deactivating the user ends it."""
+"""Sessions in browsers: a cookie with the sealed id of a stored session, and with the API key that it was begun with."""
 
 import hmac
 import json
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
 
+from litestar import Request
 from litestar.datastructures import Cookie
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.begin_console_session import BeginConsoleSession, BeginConsoleSessionCommand
+from application.identity.continue_console_session import (
+    ContinueConsoleSession,
+    ContinueConsoleSessionCommand,
+    signed_out,
+)
 from application.identity.session_of_user import SessionOfUser, SessionOfUserCommand
 from application.mcp.oauth_client import PublicAddress
-from application.system.lru import LruCache
-from application.system.ports import Clock
+from application.revocation.end_session import EndSession, EndSessionCommand
 from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.identity.console_session import SESSION_LASTS, ConsoleSession
 from domain.identity.user import User
-from domain.ids import IdentityProviderId, OrganizationId, UserId
+from domain.ids import ConsoleSessionId, IdentityProviderId, OrganizationId, UserId
 from interfaces.console_paths import PATH, SIGN_IN_PATH
 from interfaces.host_names import FOREIGN_HOST, host_of, names_this_service
 
 COOKIE = "dragoman_console"
-LASTS = timedelta(hours=12)
-_MAX_ENDED = 100_000
 CSRF_HEADER = b"x-csrf-token"
 _OPEN_PATHS = (SIGN_IN_PATH, f"{PATH}/static/")
 _SAFE = frozenset({"GET", "HEAD"})
@@ -44,19 +49,33 @@ class SignedIn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Session:
-    """`holder` has the API key as `token`, or the ids of `user`, `organization` and `provider`."""
+class Browser:
+    """What a browser, or a proxy in front of it, says of itself."""
 
-    holder: Mapping[str, str] = field(repr=False)
+    address: str
+    user_agent: str | None
+
+
+def browser_of(request: Request[Any, Any, Any]) -> Browser:
+    return Browser(
+        address="" if request.client is None else request.client.host, user_agent=request.headers.get("user-agent")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cookie:
+    """What the sealed cookie names. `token` is the API key; None for users."""
+
+    session_id: ConsoleSessionId
+    organization_id: OrganizationId
     csrf: str = field(repr=False)
-    until: datetime
+    token: str | None = field(repr=False)
 
 
 class ConsoleSessions:
     """Rules:
     - A session lasts twelve hours, at most as long as its key or its user is valid. Each sign-in has a new one.
-    - A session that was ended by signing out is over, also for copies of its cookie, as long as this
-      process lives. Other processes accept a copy until the session is over.
+    - A session that was ended is over in every process, also for copies of its cookie.
     - The Host must name this service.
     - Changing requests must come from the console's own pages.
     """
@@ -66,34 +85,63 @@ class ConsoleSessions:
         *,
         authenticate: Authenticate,
         session_of_user: SessionOfUser,
+        begin_console_session: BeginConsoleSession,
+        continue_console_session: ContinueConsoleSession,
+        end_session: EndSession,
         box: Box,
-        clock: Clock,
         address: PublicAddress,
     ) -> None:
         self._authenticate = authenticate
         self._session_of_user = session_of_user
+        self._begin = begin_console_session
+        self._continue = continue_console_session
+        self._end = end_session
         self._box = box
-        self._clock = clock
         self._address = address
-        self._ended: LruCache[str, None] = LruCache(_MAX_ENDED)
-        """The CSRF tokens of ended sessions, which are random and identify them."""
 
-    async def begun(self, token: str) -> Cookie:
+    async def begun(self, token: str, browser: Browser) -> Cookie:
         """A new session for a key. Raises UNAUTHENTICATED, LIMIT."""
-        await self._authenticate.execute(AuthenticateCommand(token=token))
-        return self._begun({"token": token})
+        principal = await self._authenticate.execute(AuthenticateCommand(token=token))
+        session = await self._begin.execute(
+            BeginConsoleSessionCommand(
+                organization_id=principal.organization_id,
+                holder=principal.key_id,
+                address=browser.address,
+                user_agent=browser.user_agent,
+            )
+        )
+        return self._begun(session, token)
 
-    def begun_by(self, user: User) -> Cookie:
+    async def begun_by(self, user: User, browser: Browser) -> Cookie:
         """A new session for a user, who has just signed in."""
-        return self._begun({"user": user.id, "organization": user.organization_id, "provider": user.provider_id})
+        session = await self._begin.execute(
+            BeginConsoleSessionCommand(
+                organization_id=user.organization_id,
+                holder=user.actor,
+                provider_id=user.provider_id,
+                address=browser.address,
+                user_agent=browser.user_agent,
+            )
+        )
+        return self._begun(session, None)
 
-    def _begun(self, holder: Mapping[str, str]) -> Cookie:
-        session = {**holder, "csrf": secrets.token_urlsafe(24), "until": (self._clock.now() + LASTS).isoformat()}
-        return self._cookie(self._box.encrypt(json.dumps(session).encode()).decode(), LASTS)
+    def _begun(self, session: ConsoleSession, token: str | None) -> Cookie:
+        document = {
+            "session": session.id,
+            "organization": session.organization_id,
+            "csrf": secrets.token_urlsafe(24),
+            "token": token,
+        }
+        return self._cookie(self._box.encrypt(json.dumps(document).encode()).decode(), SESSION_LASTS)
 
-    def end(self, person: SignedIn) -> None:
-        """End a session."""
-        self._ended.put(person.csrf, None)
+    async def end(self, person: SignedIn) -> None:
+        """End a session, if it has not ended meanwhile."""
+        session_id = person.principal.session_id
+        try:
+            await self._end.execute(EndSessionCommand(principal=person.principal, session_id=session_id or ""))
+        except ServiceError as error:
+            if error.kind not in (ErrorKind.NOT_FOUND, ErrorKind.FORBIDDEN):
+                raise
 
     def require_own_host(self, host: str) -> None:
         """Raises FORBIDDEN `host_foreign` unless the Host header names this service."""
@@ -106,28 +154,36 @@ class ConsoleSessions:
 
     async def of(self, cookie: str | None) -> SignedIn:
         """The signed-in person. Raises UNAUTHENTICATED, LIMIT."""
-        session = None if not cookie else self._opened(cookie)
-        if session is None or session.until <= self._clock.now() or session.csrf in self._ended:
-            raise _signed_out()
-        holder = session.holder
-        if "token" in holder:
-            principal = await self._authenticate.execute(AuthenticateCommand(token=holder["token"]))
-            return SignedIn(principal=principal, csrf=session.csrf)
-        principal = await self._session_of_user.execute(
+        opened = None if not cookie else self._opened(cookie)
+        if opened is None:
+            raise signed_out()
+        session = await self._continue.execute(
+            ContinueConsoleSessionCommand(organization_id=opened.organization_id, session_id=opened.session_id)
+        )
+        principal = replace(await self._principal(session, opened.token), session_id=session.id)
+        return SignedIn(principal=principal, csrf=opened.csrf, provider_id=session.provider_id)
+
+    async def _principal(self, session: ConsoleSession, token: str | None) -> Principal:
+        if token is not None:
+            return await self._authenticate.execute(AuthenticateCommand(token=token))
+        return await self._session_of_user.execute(
             SessionOfUserCommand(
-                organization_id=OrganizationId(holder["organization"]),
-                user_id=UserId(holder["user"]),
-                expires_at=session.until,
+                organization_id=session.organization_id,
+                user_id=UserId(session.holder),
+                expires_at=session.expires_at,
             )
         )
-        return SignedIn(principal=principal, csrf=session.csrf, provider_id=IdentityProviderId(holder["provider"]))
 
-    def _opened(self, cookie: str) -> _Session | None:
+    def _opened(self, cookie: str) -> _Cookie | None:
         try:
             data = json.loads(self._box.decrypt(cookie.encode("latin-1", "replace")))
-            csrf, until = data.pop("csrf"), datetime.fromisoformat(data.pop("until"))
-            return _Session(holder=data, csrf=csrf, until=until) if data else None
-        except (ServiceError, ValueError, KeyError, TypeError, AttributeError):
+            return _Cookie(
+                session_id=ConsoleSessionId(data["session"]),
+                organization_id=OrganizationId(data["organization"]),
+                csrf=data["csrf"],
+                token=data["token"],
+            )
+        except (ServiceError, ValueError, KeyError, TypeError):
             return None
 
     def _cookie(self, value: str, lasts: timedelta) -> Cookie:
@@ -188,10 +244,6 @@ def _cookie_value(header: str) -> str | None:
         if name == COOKIE:
             return value.strip('"')
     return None
-
-
-def _signed_out() -> ServiceError:
-    return ServiceError("signed_out", ErrorKind.UNAUTHENTICATED, "Sign in with an API key.")
 
 
 def _from_elsewhere() -> ServiceError:

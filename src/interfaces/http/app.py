@@ -40,6 +40,7 @@ from interfaces.http.scim import routes as scim
 from interfaces.http.scim.entry import PATH as SCIM_PATH
 from interfaces.http.scim.entry import scim_entry
 from interfaces.http.secrets import routes as secrets
+from interfaces.http.sessions import routes as sessions
 from interfaces.http.sources import routes as sources
 from interfaces.http.stream_places import StreamPlaces
 from interfaces.http.threads import routes as threads
@@ -67,6 +68,7 @@ _SLICES = (
     api_keys,
     identity_providers,
     users,
+    sessions,
     groups,
     accounts,
     gateway_sessions,

@@ -13,6 +13,7 @@ GatewaySessionPath = Annotated[str, PathParameter(description="The id of a gatew
 KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
 GroupPath = Annotated[str, PathParameter(description="The id or the name of a group.")]
 UserPath = Annotated[str, PathParameter(description="The id of a user.")]
+SessionPath = Annotated[str, PathParameter(description="The id of a session.")]
 IdentityProviderPath = Annotated[str, PathParameter(description="The id or the name of an identity provider.")]
 OrganizationPath = Annotated[str, PathParameter(description="The id of an organization.")]
 ProviderPath = Annotated[str, PathParameter(description="The name of a model provider.")]

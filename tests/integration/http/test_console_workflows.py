@@ -308,7 +308,11 @@ async def test_a_page_follows_a_run_beyond_where_it_waits_for_somebody(stocked: 
     run_id = WorkflowRunId(page.rpartition("/")[2])
     stores = stocked.stores
     keys = KeyValidity(
-        identities=stores.identity, user_access=stores.user_access, cache=TokenCache(capacity=1), clock=StepClock()
+        identities=stores.identity,
+        user_access=stores.user_access,
+        console_sessions=stores.console_sessions,
+        cache=TokenCache(capacity=1),
+        clock=StepClock(),
     )
     watch = WatchWorkflowRun(runs=stores.workflow_runs, keys=keys, wakeups=stores.wakeups)
     principal = a_principal(Role.VIEWER)

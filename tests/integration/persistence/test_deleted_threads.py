@@ -82,6 +82,7 @@ OF_NO_THREAD = {
     "agent",
     "agent_version",
     "api_key",
+    "console_session",
     "identity_provider",
     "limit_lease",
     "mcp_connection_state",

@@ -48,6 +48,7 @@ from tests.contract.sql_legs import kept, opened
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD, a_session
 from tests.databases import PostgresDatabases
+from tests.people_builders import a_console_session
 
 SOON_S = 30.0
 TOKEN = "dgm_a-token-of-this-test"
@@ -143,6 +144,7 @@ async def two(postgres_databases: PostgresDatabases) -> AsyncIterator[tuple[Proc
         await stores.catalogs.save(ORG, a_catalog())
         await stores.secrets.put(a_secret(), "first", an_audit_event(3))
         await stores.model_providers.add(a_provider("first"), an_audit_event(4))
+        await stores.console_sessions.add(a_console_session())
         await stores.identity.add_key(a_key(token=TOKEN), an_audit_event(5))
         yield writer, await stack.enter_async_context(process(url, "reader"))
 
@@ -197,6 +199,10 @@ CHANGES: dict[str, tuple[Write, Read]] = {
     "organization": (change_organization, lambda stores: stores.organizations.get(ORG)),
     "mcp_server": (change_server, lambda stores: stores.servers.get(ORG, SERVER)),
     "mcp_server_state": (change_catalog, lambda stores: stores.catalogs.load(ORG, SERVER)),
+    "console_session": (
+        lambda stores: stores.console_sessions.end(ORG, a_console_session().id, ENTRY),
+        lambda stores: stores.console_sessions.get(ORG, a_console_session().id),
+    ),
     "secret": (
         lambda stores: stores.secrets.put(a_secret(), "second", ENTRY),
         lambda stores: stores.secrets.value(ORG, "TOKEN"),

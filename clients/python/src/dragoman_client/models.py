@@ -80,7 +80,7 @@ class ApproversView(TypedDict):
     """Names of groups."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -454,6 +454,28 @@ class ElicitationView(TypedDict):
     """JSON Schema of the content of an answer, for a form."""
     url: NotRequired[str]
     """The page to visit, if it is no form."""
+
+
+Holder: TypeAlias = str
+"""Id of a user or an API key. By default the caller."""
+
+
+Holder1: TypeAlias = None
+"""Id of a user or an API key. By default the caller."""
+
+
+class EndSessionsBody(TypedDict):
+    """Whose sessions end."""
+
+    holder: NotRequired[Holder | Holder1]
+    """Id of a user or an API key. By default the caller."""
+
+
+class EndedSessionsView(TypedDict):
+    """How many sessions ended."""
+
+    ended: int
+    """Number of sessions that ended."""
 
 
 class ErrorView(TypedDict):
@@ -1799,6 +1821,33 @@ ServerNetwork: TypeAlias = Literal['none', 'allowlist', 'full']
 
 ServerState: TypeAlias = Literal['not_installed', 'installing', 'disconnected', 'connecting', 'connected', 'unhealthy', 'needs_auth', 'disabled', 'error']
 """State of a server in this process. Values are part of the public contract."""
+
+
+SessionKind: TypeAlias = Literal['console', 'client']
+"""Enum where members are also (and must be) strings"""
+
+
+class SessionView(TypedDict):
+    """A browser that is signed in to the console, or a client that a person admitted at the gateway."""
+
+    id: str
+    """Id of the session; that of a client is a gateway session's."""
+    kind: SessionKind
+    """Whether it is a browser in the console or an OAuth client at the gateway."""
+    holder: str
+    """The user or API key that signed in, or that admitted the client."""
+    client_name: str | None
+    """What the client calls itself; null for browsers."""
+    address: str | None
+    """Address that the sign-in came from; null for clients."""
+    user_agent: str | None
+    """What the browser said of itself at the sign-in; null for clients."""
+    created_at: str
+    """Time of the creation."""
+    last_seen_at: str | None
+    """Last request, up to five minutes late; null for clients."""
+    expires_at: str
+    """From this time on it is invalid."""
 
 
 class SetSecretBody(TypedDict):
@@ -3955,6 +4004,15 @@ class ServerStatusView(TypedDict):
     """Progress of an installation; null unless one is in progress."""
     processes: list[ProcessStatusView]
     """Other processes on the same database that are connected to it."""
+
+
+class SessionPage(TypedDict):
+    """A page of sessions; `next_cursor` is null on the last one."""
+
+    data: list[SessionView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
 
 
 class SourcePage(TypedDict):

@@ -70,7 +70,6 @@ class RevokeGatewaySession:
         )
 
     async def _require_own(self, principal: Principal, session_id: GatewaySessionId) -> None:
-        principal.require(Role.RUNNER)
         session = await self._sessions.get(principal.organization_id, session_id)
         if session is None or session.created_by != principal.key_id:
             principal.require(Role.OPERATOR)

@@ -1,7 +1,7 @@
 """What each store caches."""
 
 from application.agents.ports import AgentStore
-from application.identity.ports import OrganizationStore
+from application.identity.ports import ConsoleSessionStore, OrganizationStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
 from application.secrets.ports import SecretStore
@@ -13,6 +13,11 @@ AGENTS = CachedReads(
     writes=(AgentStore.add, AgentStore.save, AgentStore.delete),
 )
 ORGANIZATIONS = CachedReads(table="organization", reads=(OrganizationStore.get,), writes=(OrganizationStore.save,))
+CONSOLE_SESSIONS = CachedReads(
+    table="console_session",
+    reads=(ConsoleSessionStore.get,),
+    writes=(ConsoleSessionStore.add, ConsoleSessionStore.end),
+)
 MODEL_PROVIDERS = CachedReads(
     table="model_provider",
     reads=(ModelProviderStore.all,),

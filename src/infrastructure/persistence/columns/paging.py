@@ -60,7 +60,7 @@ def newest_first(
     request: PageRequest,
     *,
     moment: ColumnElement[datetime],
-    identifier: Column[str],
+    identifier: ColumnElement[str],
     convert: Callable[[AnyRow], ItemT],
     heavy: tuple[Column[Any], ...] = (),
     keys: Select[Any] | None = None,

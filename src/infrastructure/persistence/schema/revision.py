@@ -14,9 +14,24 @@ from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 from infrastructure.persistence.engine.sqlite.vacuum import IN_STEPS
 
-HEAD = "0109"
+HEAD = "0106"
 """The revision of the tables."""
-WORKS_WITH = ("0067", "0074", "0069", "0072", "0075", "0079", "0077", "0076", "0078", "0082", "0097", "0083", "0109")
+WORKS_WITH = (
+    "0067",
+    "0074",
+    "0069",
+    "0072",
+    "0075",
+    "0079",
+    "0077",
+    "0076",
+    "0078",
+    "0082",
+    "0097",
+    "0083",
+    "0109",
+    "0106",
+)
 """Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
 FIRST = "0031"
 """The oldest revision that can be upgraded."""

@@ -1,4 +1,4 @@
--- revision 0109
+-- revision 0106
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -870,3 +870,17 @@ CREATE TABLE person_usage (
 )
  WITHOUT ROWID
 ;
+CREATE TABLE console_session (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	holder TEXT NOT NULL,
+	provider_id TEXT,
+	created_at BIGINT NOT NULL,
+	last_seen_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	address TEXT,
+	user_agent TEXT,
+	CONSTRAINT pk_console_session PRIMARY KEY (id),
+	CONSTRAINT fk_console_session_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_console_session_organization_id_holder_created_at_id ON console_session (organization_id, holder, created_at, id);

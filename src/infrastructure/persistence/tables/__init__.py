@@ -18,7 +18,13 @@ from infrastructure.persistence.tables.gateway import (
     gateway_note,
     gateway_session,
 )
-from infrastructure.persistence.tables.identity import api_key, identity_provider, organization, user_account
+from infrastructure.persistence.tables.identity import (
+    api_key,
+    console_session,
+    identity_provider,
+    organization,
+    user_account,
+)
 from infrastructure.persistence.tables.limits import limit_lease
 from infrastructure.persistence.tables.mcp import (
     mcp_connection_state,
@@ -66,6 +72,7 @@ __all__ = [
     "audit_key",
     "audit_seal",
     "budget_reservation",
+    "console_session",
     "gateway_call",
     "gateway_client",
     "gateway_grant",

@@ -73,3 +73,19 @@ user_account = Table(
     UniqueConstraint("organization_id", "issuer", "subject"),
     Index(None, "organization_id", "created_at", "id"),
 )
+
+# Deleted when it ends. `holder` is a user or an API key.
+console_session = Table(
+    "console_session",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("holder", PlainText, nullable=False),
+    Column("provider_id", PlainText),
+    Column("created_at", Moment, nullable=False),
+    Column("last_seen_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("address", PlainText),
+    Column("user_agent", PlainText),
+    Index(None, "organization_id", "holder", "created_at", "id"),
+)

@@ -11,7 +11,7 @@ from application.identity.sign_in_links import SignInLinks
 from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import ConsoleSessions
+from interfaces.console.sessions import ConsoleSessions, browser_of
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.sign_in_pages import SignInPages, local_page
 from interfaces.console_paths import PATH
@@ -61,7 +61,7 @@ async def sign_in_by_link(
     sign_in_attempts.require_room(address)
     token = sign_in_links.redeem(code)
     try:
-        cookie = None if token is None else await sessions.begun(token)
+        cookie = None if token is None else await sessions.begun(token, browser_of(request))
     except ServiceError as error:
         if error.kind is not ErrorKind.UNAUTHENTICATED:
             raise
@@ -87,7 +87,7 @@ async def sign_in(
     sign_in_attempts.require_room(address)
     target = local_page(data.get("next", PATH))
     try:
-        cookie = await sessions.begun(data.get("key", "").strip())
+        cookie = await sessions.begun(data.get("key", "").strip(), browser_of(request))
     except ServiceError as error:
         if error.kind is not ErrorKind.UNAUTHENTICATED:
             raise
@@ -104,6 +104,6 @@ async def sign_out(
     sign_in_pages: NamedDependency[SignInPages],
 ) -> Response[str]:
     """End the session, also for copies of its cookie, and that at the identity provider."""
-    sessions.end(request.auth)
+    await sessions.end(request.auth)
     target = await sign_in_pages.after_sign_out(request.auth)
     return Response("", headers={HTMXHeaders.REDIRECT.value: target}, cookies=[sessions.ended()])

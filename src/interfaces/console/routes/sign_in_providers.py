@@ -12,7 +12,7 @@ from domain.errors import ErrorKind, ServiceError
 from domain.ids import IdentityProviderId
 from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.sessions import ConsoleSessions
+from interfaces.console.sessions import ConsoleSessions, browser_of
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.sign_in_pages import COOKIE, SignInPages
 from interfaces.console_paths import PATH
@@ -85,6 +85,6 @@ async def finish_sign_in_with(
         response.set_cookie(sign_in_pages.ended())
         return response
     location = PATH if own is None else own.target
-    cookies = [sessions.begun_by(user), sign_in_pages.ended()]
+    cookies = [await sessions.begun_by(user, browser_of(request)), sign_in_pages.ended()]
     headers = {**HEADERS, **sign_in_pages.headers(location), "Location": location}
     return Response("", status_code=303, headers=headers, cookies=cookies)

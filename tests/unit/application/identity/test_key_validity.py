@@ -4,17 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from application.identity.key_validity import KeyValidity
-from application.identity.token_cache import TokenCache
 from domain.identity.user import UserStatus
 from tests.builders import KEY, START, a_key, after
-from tests.doubles.identity import InMemoryIdentityStore
-from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.people_builders import PROVIDER, USER, a_provider, a_user
+from tests.people_builders import PROVIDER, USER, a_console_session, a_provider, a_user
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
+from tests.unit.application.validity import key_validity
 
 
 class Ports:
@@ -23,12 +20,7 @@ class Ports:
         self.state.keys[KEY] = a_key()
         self.state.identity_providers[PROVIDER] = a_provider()
         self.state.users[USER] = a_user()
-        self.keys = KeyValidity(
-            identities=InMemoryIdentityStore(self.state),
-            user_access=InMemoryUserStore(self.state),
-            cache=TokenCache(capacity=0),
-            clock=self.clock,
-        )
+        self.keys = key_validity(self.state, self.clock)
 
 
 @pytest.mark.requirement("P2")
@@ -50,3 +42,20 @@ async def test_a_key_reads_until_it_is_revoked() -> None:
     ports.state.keys[KEY] = replace(a_key(), revoked_at=START)
     with refused("token_invalid"):
         await ports.keys.require(key)
+
+
+@pytest.mark.requirement("P2")
+async def test_who_reads_in_a_session_of_the_console_reads_until_it_ends() -> None:
+    ports, session = Ports(), a_console_session()
+    ports.state.console_sessions[session.id] = session
+    callers = (
+        replace(a_user().principal(after(60)), session_id=session.id),
+        replace(a_principal(), key_id=KEY, session_id=session.id),
+    )
+    for caller in callers:
+        await ports.keys.require(caller)
+    del ports.state.console_sessions[session.id]
+    for caller in callers:
+        with refused("token_invalid"):
+            await ports.keys.require(caller)
+        await ports.keys.require(replace(caller, session_id=None))

@@ -9,14 +9,17 @@ from application.identity.queries import (
     GetUser,
     ListIdentityProviders,
     ListOfferedProviders,
+    ListSessions,
     ListUsers,
 )
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from tests.builders import ORG
+from tests.doubles.console_sessions import InMemoryConsoleSessionStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
 from tests.doubles.state import InMemoryState
-from tests.people_builders import PROVIDER, USER, a_provider, a_user
+from tests.doubles.surroundings import FixedClock
+from tests.people_builders import PROVIDER, USER, a_console_session, a_person, a_provider, a_user
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -68,3 +71,19 @@ async def test_admins_read_users_and_users_read_themselves(state: InMemoryState)
             await get.execute(a_principal(role), USER)
         with refused("role_insufficient"):
             await all_of_them.execute(a_principal(role))
+
+
+@pytest.mark.requirement("P2")
+async def test_people_list_their_own_sessions_and_admins_those_of_everybody(state: InMemoryState) -> None:
+    mine, bobs = a_console_session(1), a_console_session(2, holder="usr_bob", began_s=1)
+    state.console_sessions |= {mine.id: mine, bobs.id: bobs}
+    listing = ListSessions(console_sessions=InMemoryConsoleSessionStore(state), clock=FixedClock())
+    ann = a_person()
+    assert [each.id for each in (await listing.execute(ann, ann.key_id)).items] == [mine.id]
+    assert [each.id for each in (await listing.execute(a_principal(), None)).items] == [bobs.id, mine.id]
+    assert [each.id for each in (await listing.execute(a_principal(), bobs.holder)).items] == [bobs.id]
+    assert (await listing.execute(a_stranger(), None)).items == ()
+    for role in roles_below(Role.ADMIN):
+        for holder in (None, bobs.holder):
+            with refused("role_insufficient"):
+                await listing.execute(a_principal(role), holder)

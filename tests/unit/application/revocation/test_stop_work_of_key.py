@@ -6,6 +6,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
+from application.revocation.end_sessions import EndSessions, EndSessionsCommand
 from application.revocation.stop_work_of_key import StopWorkOfKey
 from application.revocation.stopped_work import StoppedWork
 from application.runs.cancel_runs import CancelledRuns, CancelRuns, CancelRunsCommand
@@ -36,6 +37,7 @@ class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
         self.state = InMemoryState()
         self.ended: list[str] = []
+        self.end_sessions: MockType = mocker.create_autospec(EndSessions, instance=True)
         self.revoke_session: MockType = mocker.create_autospec(RevokeGatewaySession, instance=True)
         self.revoke_session.execute.side_effect = self.revoked
         self.stop_workflow_run: MockType = mocker.create_autospec(StopWorkflowRun, instance=True)
@@ -68,6 +70,7 @@ class Ports:
 
     async def stop(self) -> StoppedWork:
         stopping = StopWorkOfKey(
+            end_sessions=self.end_sessions,
             sessions=InMemoryGatewaySessionStore(self.state),
             revoke_session=self.revoke_session,
             workflow_runs=InMemoryWorkflowRunStore(self.state, InProcessWakeups()),
@@ -91,6 +94,7 @@ async def test_what_starts_runs_ends_before_the_runs_of_the_key(ports: Ports) ->
 
     assert ports.ended == [session_id, run_id, "runs"]
     ports.cancel_runs.execute.assert_awaited_once_with(CancelRunsCommand(principal=a_principal(), requested_by=KEY))
+    ports.end_sessions.execute.assert_awaited_once_with(EndSessionsCommand(principal=a_principal(), holder=KEY))
 
 
 @pytest.mark.requirement("C6")
@@ -125,7 +129,7 @@ async def test_a_workflow_run_that_is_deleted_meanwhile_is_passed_over(ports: Po
     assert (await ports.stop()).workflow_runs == 0
 
 
-@pytest.mark.parametrize("failing", ["revoke_session", "stop_workflow_run", "cancel_runs"])
+@pytest.mark.parametrize("failing", ["revoke_session", "end_sessions", "stop_workflow_run", "cancel_runs"])
 async def test_a_failure_is_reported(ports: Ports, failing: str) -> None:
     ports.a_session(1)
     ports.a_workflow_run(1)

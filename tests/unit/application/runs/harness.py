@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from application.approvals.check_decisions import CheckDecisions
-from application.identity.key_validity import KeyValidity
-from application.identity.token_cache import TokenCache
 from application.mcp.catalog_reader import CatalogReader
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
@@ -70,13 +68,11 @@ from tests.builders import (
 from tests.circumstances import circumstances
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.approvals import InMemoryApprovalStore
-from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.journal import InMemoryRunJournal
 from tests.doubles.leases import InMemoryRunLeases
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
-from tests.doubles.people import InMemoryUserStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.scripted_model import ModelTurn, Script, ScriptedModel
 from tests.doubles.secrets import InMemorySecretStore
@@ -95,6 +91,7 @@ from tests.unit.application.runs.doubles import (
     SubmittedRuns,
 )
 from tests.unit.application.runs.records import RunRecords
+from tests.unit.application.validity import key_validity
 
 ADMIN = Principal(organization_id=ORG, key_id=KEY, role=KeyRole.ADMIN)
 EMAIL: JsonObject = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
@@ -254,12 +251,7 @@ class RunHarness(RunRecords):
         self.accounts = AccountsOfRuns(self.state, self.queue, self.box, self.wakeups, self.clock)
         self.trace_ended = TraceEndedRun(runs=self.runs, agents=self.agents, tracer=self.tracer)
         self.state.keys[KEY] = a_key()
-        self.standing = KeyValidity(
-            identities=InMemoryIdentityStore(self.state),
-            user_access=InMemoryUserStore(self.state),
-            cache=TokenCache(capacity=0),
-            clock=self.clock,
-        )
+        self.standing = key_validity(self.state, self.clock)
         self.watch = WatchRun(
             runs=self.runs, keys=self.standing, wakeups=self.wakeups, clock=self.clock, meter=a_meter()
         )
