@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections, fair, neighbours, postgres_outages, rolling_upgrade, soak, stories
+from chaos import boundaries, connections, fair, kills, neighbours, postgres_outages, rolling_upgrade, soak, stories
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +26,7 @@ PARTS: Mapping[str, Part] = {
         about="kill -9 at every boundary of a run's steps", options=boundaries.options, run=boundaries.run
     ),
     "fair": Part(about="an organization floods the queue", options=fair.options, run=fair.run),
+    "kills": Part(about="kill -9 at any moment under runs", options=kills.options, run=kills.run),
     "neighbours": Part(
         about="an organization beside another one's hostile servers", options=neighbours.options, run=neighbours.run
     ),
