@@ -3,17 +3,21 @@
 from dataclasses import replace
 
 from application.mcp.mcp_switch import McpSwitch
+from application.mcp.server_certificates import ServerCertificates
 from application.tools.ask_for_account import AskForAccount
 from domain.ids import McpServerId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.installation import Installation
 from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
 from domain.tools.tool import McpBinding, Tool
+from infrastructure.mcp.transports.certificates import read_certificates
 from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, OTHER_ORG, SERVER, START, a_server, a_tool, an_organization
 from tests.doubles.authorizer import InMemoryAuthorizer
 from tests.doubles.organizations import InMemoryOrganizationStore
+from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState
+from tests.doubles.surroundings import FixedClock
 
 ACCOUNTS = AskForAccount(address=ListeningAddress("https://here"), authorizer=InMemoryAuthorizer(expires_at=START))
 PERSON_SERVER = McpServerId("mcp_tickets")
@@ -62,3 +66,8 @@ def a_person_server(credentials: Credentials = Credentials.PERSON) -> McpServer:
         credentials=credentials,
     )
     return replace(a_server(config=config), id=PERSON_SERVER)
+
+
+def certificates_of(state: InMemoryState) -> ServerCertificates:
+    """Certificates are read as by the service."""
+    return ServerCertificates(secrets=InMemorySecretStore(state), read=read_certificates, clock=FixedClock())

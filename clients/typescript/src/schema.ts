@@ -2132,6 +2132,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description TLS with a remote server, besides the usual; null: the usual alone. */
+            tls?: components["schemas"]["TlsBody"] | null;
             /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
@@ -2264,6 +2266,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
             auth: components["schemas"]["AuthView"] | null;
+            /** @description TLS with a remote server, besides the usual; null: the usual alone. */
+            tls: components["schemas"]["TlsView"] | null;
             /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
             credentials: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
@@ -4729,6 +4733,8 @@ export interface components {
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description TLS with a remote server, besides the usual; null: the usual alone. */
+            tls?: components["schemas"]["TlsBody"] | null;
             /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
@@ -4882,6 +4888,40 @@ export interface components {
             created_at: string;
             /** @description Why it rejects messages and runs until it is released; null if it does not. */
             quarantine: components["schemas"]["QuarantineView"] | null;
+        };
+        /**
+         * TlsBody
+         * @description TLS with a remote server: a client certificate with its key, or certificate authorities, or both.
+         * @example {
+         *       "certificate": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n",
+         *       "private_key": {
+         *         "secret": "TICKETS_TLS_KEY"
+         *       }
+         *     }
+         */
+        TlsBody: {
+            /** @description Client certificate in PEM, with those between it and its authority; null: none is shown. */
+            certificate?: string | null;
+            /** @description Private key of the certificate, in PEM without a password. Write-only, or the name of a secret. */
+            private_key?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Certificate authorities in PEM, in place of those of the system; null: those of the system. */
+            ca?: string | null;
+        };
+        /**
+         * TlsView
+         * @description TLS with a remote server.
+         */
+        TlsView: {
+            /** @description Client certificate in PEM, with those between it and its authority; null: none is shown. */
+            certificate: string | null;
+            /** @description Private key of the certificate, in PEM without a password. Write-only, or the name of a secret. */
+            private_key: string | components["schemas"]["SecretReferenceView"] | null;
+            /** @description Certificate authorities in PEM, in place of those of the system; null: those of the system. */
+            ca: string | null;
+            /** @description Subject of the client certificate. */
+            subject: string | null;
+            /** @description When the client certificate expires. */
+            expires_at: string | null;
         };
         /**
          * ToolBlockedEvent
@@ -5445,6 +5485,8 @@ export interface components {
             } | null;
             /** @description Replaced entirely, including its secrets. */
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            /** @description Replaced entirely, including its private key. */
+            tls?: components["schemas"]["TlsBody"] | null;
             /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
             credentials?: components["schemas"]["Credentials"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */

@@ -17,6 +17,7 @@ from application.mcp.ports import (
     McpServerStore,
 )
 from application.mcp.secret_destinations import address_of
+from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -66,11 +67,11 @@ class CheckMcpServer:
     - A disabled server can be tested. One that requires installation fails until it is installed.
     - The test ends within the deadline, and a broken server raises nothing.
     - The listing of a saved server is stored as by a refresh.
-    - A server that is not stored leaves no files behind.
+    - A server that is not stored leaves no files behind. Its certificates must be usable, as for saving.
     - Audited `mcp_server.tested` with the outcome; for remote servers with the address that
       received its secrets.
 
-    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, INVALID `mcp_server_invalid`.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class CheckMcpServer:
         switch: McpSwitch,
         connections: McpConnections,
         installer: McpInstaller,
+        certificates: ServerCertificates,
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
@@ -91,6 +93,7 @@ class CheckMcpServer:
         self._switch = switch
         self._connections = connections
         self._installer = installer
+        self._certificates = certificates
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
@@ -105,6 +108,8 @@ class CheckMcpServer:
             saved = await existing_server(self._servers, principal.organization_id, config)
             config = saved.config
         await self._switch.require_kind(principal.organization_id, config)
+        if saved is None:
+            config = await self._certificates.checked(principal.organization_id, config)
         probe = self._probe(principal, config, saved)
         started = self._clock.monotonic()
         outcome = await self._discover(probe, principal)

@@ -9,6 +9,7 @@ from application.mcp.loss_strategy import require_loss_strategy
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
+from application.mcp.server_certificates import ServerCertificates
 from application.policy.ports import SchemaValidator
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
@@ -30,7 +31,8 @@ class RegisterMcpServer:
     - Nothing is started or connected.
     - The organization may have this kind of server (`mcp_kinds`).
     - Unreachable addresses, arguments or URLs with a literal secret, `unregister` without a
-      shared connection, and unusable schemas of declared tools are rejected.
+      shared connection, unusable schemas of declared tools, and unusable certificates
+      (`ServerCertificates`) are rejected.
     - Audited `mcp_server.created`, without values of env and headers.
 
     Raises: FORBIDDEN (`mcp_kind_not_permitted`), INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
@@ -43,6 +45,7 @@ class RegisterMcpServer:
         switch: McpSwitch,
         outbound: OutboundPolicy,
         schemas: SchemaValidator,
+        certificates: ServerCertificates,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -50,6 +53,7 @@ class RegisterMcpServer:
         self._switch = switch
         self._outbound = outbound
         self._schemas = schemas
+        self._certificates = certificates
         self._clock = clock
         self._ids = ids
 
@@ -61,12 +65,13 @@ class RegisterMcpServer:
         require_no_literal_secrets(command.config)
         require_loss_strategy(command.config)
         require_usable_schemas(self._schemas, command.config)
+        config = await self._certificates.checked(principal.organization_id, command.config)
         now = self._clock.now()
         server = McpServer(
             id=McpServerId(self._ids.new("mcp")),
             organization_id=principal.organization_id,
             version=1,
-            config=command.config,
+            config=config,
             created_at=now,
             updated_at=now,
         )

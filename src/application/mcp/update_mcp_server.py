@@ -10,6 +10,7 @@ from application.mcp.loss_strategy import require_loss_strategy
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
+from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_lookup import existing_server
 from application.policy.ports import SchemaValidator
 from application.system.changes import Changes, changed_fields, with_changes
@@ -42,7 +43,7 @@ class UpdateMcpServer:
     - A server of a kind that the organization may not have (`mcp_kinds`) can only be disabled.
     - Connections of the previous version close once their calls end.
     - New arguments and a new URL must not contain a literal secret; `unregister` needs a shared
-      connection. New schemas of declared tools must be usable.
+      connection. New schemas of declared tools and new certificates must be usable.
     - The source of an installed server cannot be changed.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.
@@ -59,6 +60,7 @@ class UpdateMcpServer:
         switch: McpSwitch,
         outbound: OutboundPolicy,
         schemas: SchemaValidator,
+        certificates: ServerCertificates,
         clock: Clock,
         ids: IdSource,
     ) -> None:
@@ -66,6 +68,7 @@ class UpdateMcpServer:
         self._switch = switch
         self._outbound = outbound
         self._schemas = schemas
+        self._certificates = certificates
         self._connections = connections
         self._clock = clock
         self._ids = ids
@@ -86,6 +89,7 @@ class UpdateMcpServer:
         require_loss_strategy(config, server.config)
         if config.declared_tools != server.config.declared_tools:
             require_usable_schemas(self._schemas, config)
+        config = await self._certificates.checked(principal.organization_id, config, server.config)
         if server.installation is not None and config.source != server.config.source:
             raise conflict(
                 "mcp_server_installed",

@@ -18,6 +18,7 @@ from domain.mcp.images import oci_image
 from domain.mcp.installation import Installation
 from domain.mcp.network import AllowedHost, ServerNetwork
 from domain.mcp.packages import WrongPackageError, npm_package, python_package
+from domain.mcp.server_tls import ServerTls, wrong_with_tls
 from domain.mcp.slug import is_legal_slug
 from domain.rate_limit import RateLimit
 from domain.secrets.names import references_in
@@ -103,8 +104,8 @@ class PassingPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpServerConfig:
-    """The settings of a server. Values in `env`, `headers` and `auth` are secrets, encrypted at
-    rest and never shown.
+    """The settings of a server. Values in `env`, `headers` and `auth`, and the key in `tls`, are
+    secrets, encrypted at rest and never shown.
 
     - `package` (with `version`) is what npm and python servers are installed from, and the image of
       oci servers.
@@ -133,6 +134,7 @@ class McpServerConfig:
     url: str | None = None
     headers: Mapping[str, SecretValue] = field(default_factory=dict)
     auth: ServerAuth | None = None
+    tls: ServerTls | None = None
     credentials: Credentials = Credentials.ORGANIZATION
     tools: tuple[str, ...] | None = None
     declared_tools: tuple[DeclaredTool, ...] = ()
@@ -162,6 +164,7 @@ class McpServerConfig:
         wrong += [*self._wrong_start(), *self._misplaced_fields(), *self._wrong_secrets(), *self._wrong_auth()]
         wrong += [
             *self._wrong_credentials(),
+            *([] if self.tls is None else wrong_with_tls(self.tls, self.url)),
             *self._wrong_network(),
             *wrong_declarations(self.declared_tools),
             *self._wrong_requests(),
@@ -209,7 +212,8 @@ class McpServerConfig:
     def secret_names(self) -> tuple[str, ...]:
         """The sorted names of the referenced secrets."""
         of_auth = () if self.auth is None else secrets_of(self.auth).values()
-        values = (*self.env.values(), *self.headers.values(), *of_auth)
+        of_tls = () if self.tls is None else (self.tls.private_key,)
+        values = (*self.env.values(), *self.headers.values(), *of_auth, *of_tls)
         named = {value.name for value in values if isinstance(value, SecretRef)}
         return tuple(sorted(named | set(references_in(self.url or ""))))
 
@@ -276,6 +280,7 @@ class McpServerConfig:
             "url": self.url,
             "headers": self.headers,
             "auth": self.auth,
+            "tls": self.tls,
             "network": self.network is not ServerNetwork.FULL,
             "network_hosts": self.network_hosts,
             "declared_tools": self.declared_tools,
@@ -311,7 +316,7 @@ class McpServerConfig:
 
 
 _STARTED = frozenset({"command", "args", "env", "network", "network_hosts"})
-_REMOTE = frozenset({"url", "headers", "auth"})
+_REMOTE = frozenset({"url", "headers", "auth", "tls"})
 _FIELDS = {
     McpServerKind.NPM: _STARTED | {"package", "version"},
     McpServerKind.PYTHON: _STARTED | {"package", "version"},

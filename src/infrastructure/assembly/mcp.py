@@ -5,6 +5,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -15,12 +16,15 @@ from application.identity.ports import OrganizationStore
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore, ServerStatus
+from application.mcp.server_certificates import ServerCertificates
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.system.rates import Rates
 from application.system.shared_permits import SharedPermits
+from domain.errors import Violation
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
+from domain.mcp.server_tls import ServerTls
 from infrastructure.confinement.given_group import GivenGroup
 from infrastructure.confinement.grants import Grants
 from infrastructure.confinement.sandbox import Sandbox, SandboxMode, probe_machine
@@ -99,6 +103,15 @@ def oauth(
     return lazy
 
 
+def server_certificates(*, secrets: SecretStore, clock: Clock) -> ServerCertificates:
+    def read(tls: ServerTls, private_key: str | None, now: datetime) -> ServerTls | list[Violation]:
+        from infrastructure.mcp.transports.certificates import read_certificates
+
+        return read_certificates(tls, private_key, now)
+
+    return ServerCertificates(secrets=secrets, read=read, clock=clock)
+
+
 def _trusted_cards(keys_file: Path | None) -> Callable[[JsonObject], bool] | None:
     if keys_file is None:
         return None
@@ -163,8 +176,10 @@ def connections(
         from infrastructure.mcp.secret_values import SecretValues
         from infrastructure.mcp.transports.permitted_transports import PermittedTransports
         from infrastructure.mcp.transports.remote import RemoteClient
+        from infrastructure.mcp.transports.server_contexts import ServerContexts
         from infrastructure.mcp.transports.server_transports import ServerTransports
 
+        values = SecretValues(secrets=secrets, known=known_secrets, forget=external_secrets.forget)
         limits = parse_process_limits(settings.mcp_process_limits)
         contained = ServerContainers(
             engine=engine,
@@ -178,8 +193,9 @@ def connections(
             transports=PermittedTransports(
                 ServerTransports(
                     remote=RemoteClient(egress=egress, proxies=proxies),
-                    secrets=SecretValues(secrets=secrets, known=known_secrets, forget=external_secrets.forget),
+                    secrets=values,
                     credentials=oauth.get().credentials,
+                    tls=ServerContexts(secrets=values, clock=clock),
                     environment={**base_process_environment(), "PATH": node.search_path},
                     launch=launches.of,
                     restored=RestoredInstallations(installer.restore),

@@ -31,6 +31,7 @@ from application.mcp.queries import (
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.registries import GetRegistryEntry, ListMcpRegistries, SearchMcpRegistry
+from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
@@ -140,8 +141,13 @@ class McpServers(containers.DeclarativeContainer):
         statuses=server_statuses,
         connections=announced_connections,
     )
+    server_certificates: providers.Provider[ServerCertificates] = singleton(mcp_assembly.server_certificates)
     register_mcp_server = singleton(
-        RegisterMcpServer, servers=Storage.fresh_servers, switch=mcp_switch, outbound=Platform.egress_policy
+        RegisterMcpServer,
+        servers=Storage.fresh_servers,
+        switch=mcp_switch,
+        outbound=Platform.egress_policy,
+        certificates=server_certificates,
     )
     import_mcp_servers = singleton(ImportMcpServers, register=register_mcp_server)
     list_mcp_registries = singleton(ListMcpRegistries, registries=mcp_registries)
@@ -158,6 +164,7 @@ class McpServers(containers.DeclarativeContainer):
         switch=mcp_switch,
         connections=announced_connections,
         outbound=Platform.egress_policy,
+        certificates=server_certificates,
     )
     get_mcp_server = singleton(GetMcpServer, servers=Storage.fresh_servers)
     list_mcp_servers = singleton(ListMcpServers)
@@ -171,6 +178,7 @@ class McpServers(containers.DeclarativeContainer):
         switch=mcp_switch,
         connections=connections,
         installer=mcp_installer,
+        certificates=server_certificates,
     )
     refresh_mcp_server = singleton(
         RefreshMcpServer, servers=Storage.fresh_servers, catalog_updater=catalog_updater, switch=mcp_switch

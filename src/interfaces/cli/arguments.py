@@ -51,6 +51,20 @@ AuthOption = Annotated[
         '"client_secret": {"secret": NAME}}.',
     ),
 ]
+ClientCertificateOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--client-certificate", metavar="FILE", help="Client certificate in PEM that a remote server requires."
+    ),
+]
+ClientKeyOption = Annotated[
+    str | None,
+    typer.Option("--client-key-secret", metavar="SECRET", help="The named secret that is its private key, in PEM."),
+]
+AuthoritiesOption = Annotated[
+    Path | None,
+    typer.Option("--ca", metavar="FILE", help="Certificate authorities in PEM, in place of those of the system."),
+]
 CredentialsOption = Annotated[
     str | None,
     typer.Option(

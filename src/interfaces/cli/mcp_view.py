@@ -35,6 +35,7 @@ def show_server(
             "only tools": "" if server["tools"] is None else ", ".join(server["tools"]) or "none",
             "declared tools": ", ".join(tool["name"] for tool in server["declared_tools"]),
             "network": " ".join((server["network"], *server["network_hosts"])),
+            "client certificate": _certificate(server),
             "credentials": server["credentials"],
             "isolation": server["isolation"],
             "elicitation": server["elicitation"],
@@ -67,6 +68,13 @@ def reached_by(server: McpServerView) -> str:
 def is_quarantined(tool: PinnedToolView) -> bool:
     """Whether it waits for approval."""
     return tool["state"] == "quarantined"
+
+
+def _certificate(server: McpServerView) -> str:
+    tls = server["tls"]
+    if tls is None or tls["expires_at"] is None:
+        return ""
+    return f"{tls['subject']}, expires {tls['expires_at']}"
 
 
 def _rate_limit(server: McpServerView) -> str:

@@ -98,6 +98,7 @@ class FilledIn:
         if self.kind.is_remote:
             body["headers"] = self._entries("headers")
             self._put(body, "auth", self._auth())
+            self._put(body, "tls", self._tls())
         else:
             body["args"] = self._lines("args")
             body["network_hosts"] = [line.strip() for line in self._lines("network_hosts")]
@@ -142,6 +143,12 @@ class FilledIn:
             entered = {name: _unchanged(self._stored_secret(kind, name)) for name in names}
         auth |= {name: secret for name, secret in entered.items() if secret is not None}
         return auth
+
+    def _tls(self) -> dict[str, object] | None:
+        tls: dict[str, object] = {name: text for name in ("certificate", "ca") if (text := self._text(f"tls.{name}"))}
+        stored = None if self.stored is None or self.stored.tls is None else self.stored.tls.private_key
+        key = self._secret("tls.private_key", stored if "certificate" in tls else None)
+        return tls | ({} if key is None else {"private_key": key}) or None
 
     def _stored_secret(self, kind: str, name: str) -> SecretValue | None:
         auth = None if self.stored is None else self.stored.auth

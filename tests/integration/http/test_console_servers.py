@@ -98,15 +98,6 @@ async def test_values_are_stored_as_secrets_or_named_and_no_page_ever_shows_them
             },
             {"client_id": "me", "client_secret": "[hidden]", "scopes": ["a", "b"], "issuer": None},
         ),
-        (
-            {
-                "auth.type": "oauth_client_credentials",
-                "auth.client_id": "me",
-                "auth.private_key": "-----BEGIN PRIVATE KEY-----\r\nk3y\r\n-----END PRIVATE KEY-----",
-                "auth.key_id": "one",
-            },
-            {"client_id": "me", "client_secret": None, "private_key": "[hidden]", "key_id": "one"},
-        ),
         ({"auth.type": "oauth_authorization_code"}, {"client_id": None, "client_secret": None}),
     ],
 )

@@ -5,6 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tests.integration.http.service import Service, paths_of, problem_of
+from tests.integration.http.test_console import browse, signed_in
 
 pytestmark = pytest.mark.requirement("B12")
 
@@ -111,6 +112,28 @@ async def test_auth_is_for_remote_servers_and_sets_its_header_alone(service: Ser
     twice = {**REMOTE, "auth": auth, "headers": {"Authorization": "Bearer x"}}
     refused = await service.call("POST", "/v1/mcp-servers", json=twice)
     assert paths_of(problem_of(refused, 422, "mcp_server_invalid")) == ["headers.Authorization"]
+
+
+async def test_the_form_takes_a_private_key_in_lines_and_an_entered_secret_replaces_it(service: Service) -> None:
+    admin = await signed_in(service)
+    form = {**REMOTE, "enabled": "on", "auth.type": "oauth_client_credentials", "auth.client_id": "me"}
+    entered = {"auth.private_key": f"a key\r\n{PLANTED}\r\n", "auth.key_id": "one"}
+    await browse(service, "POST", "/console/servers-new", headers=admin, data=form | entered)
+
+    async def saved() -> dict[str, object]:
+        auth = (await service.call("GET", "/v1/mcp-servers/tickets")).json()["auth"]
+        return {name: auth[name] for name in ("client_secret", "private_key", "key_id")}
+
+    assert await saved() == {"client_secret": None, "private_key": "[hidden]", "key_id": "one"}
+    for revision, fields, expected in (
+        ("1", {"auth.key_id": "two"}, {"client_secret": None, "private_key": "[hidden]", "key_id": "two"}),
+        ("2", {"auth.client_secret": "s3cret"}, {"client_secret": "[hidden]", "private_key": None, "key_id": None}),
+    ):
+        page = await browse(service, "GET", "/console/servers/tickets/edit", headers=admin)
+        assert PLANTED not in page.text
+        changed = form | {"revision": revision} | fields
+        await browse(service, "POST", "/console/servers/tickets/edit", headers=admin, data=changed)
+        assert await saved() == expected
 
 
 async def test_auth_is_replaced_whole_or_taken_away(service: Service) -> None:

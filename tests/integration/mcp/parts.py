@@ -21,6 +21,7 @@ from domain.json_value import JsonValue
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.http.egress import EgressPolicy
+from infrastructure.http.proxies import DIRECT, Proxies
 from infrastructure.mcp.catalogs.tool_changes import ToolsChanged
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any
 from infrastructure.mcp.connections.pool import SdkMcpConnections
@@ -31,6 +32,7 @@ from infrastructure.mcp.pace import Paces
 from infrastructure.mcp.secret_values import SecretReader, SecretValues
 from infrastructure.mcp.transports.launch import Launch, launch_in_place
 from infrastructure.mcp.transports.remote import Credentials, RemoteClient
+from infrastructure.mcp.transports.server_contexts import ServerContexts
 from infrastructure.mcp.transports.server_transports import Confine, Contain, Restored, ServerTransports
 from infrastructure.runtime.system import SystemClock
 from infrastructure.secrets.redaction import Redactor
@@ -106,6 +108,7 @@ async def sdk_connections(
     redactor: Redactor | None = None,
     egress: EgressPolicy = LOOPBACK,
     resolver: AbstractResolver | None = None,
+    proxies: Proxies = DIRECT,
     oauth: OAuthParts | None = None,
     launch: Callable[[McpServer], Launch] = launch_in_place,
     restored: Restored | None = None,
@@ -120,8 +123,9 @@ async def sdk_connections(
     known = KnownSecrets(redactor or Redactor())
     values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), known=known, forget=forget)
     transports = ServerTransports(
-        remote=RemoteClient(egress=egress, resolver=resolver),
+        remote=RemoteClient(egress=egress, proxies=proxies, resolver=resolver),
         secrets=values,
+        tls=ServerContexts(secrets=values, clock=SystemClock()),
         credentials=_no_oauth if oauth is None else oauth.credentials,
         environment=environment,
         launch=launch,
@@ -171,15 +175,17 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
-    """An ASGI application in this event loop, on a port of its own unless one is given; its address without a path."""
+async def serving(app: Any, port: int = 0, **options: Any) -> AsyncIterator[str]:
+    """An ASGI application in this event loop, on a port of its own unless one is given; its address without a path.
+    `options` are further ones of uvicorn, such as those of TLS."""
     listener = socket.create_server(("127.0.0.1", port))
-    config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1, **options)
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await until(lambda: server.started or task.done())
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        scheme = "https" if config.is_ssl else "http"
+        yield f"{scheme}://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
         await task

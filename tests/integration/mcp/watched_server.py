@@ -44,13 +44,14 @@ class WatchedServer:
         return types.Tool(name=name, description=f"Does {name}.", input_schema={"type": "object", "properties": {}})
 
     @asynccontextmanager
-    async def serve(self, *, json_response: bool = False, port: int = 0) -> AsyncIterator[str]:
-        """Its address, at any port or the one given."""
-        async with serving(self.server.streamable_http_app(json_response=json_response), port) as address:
+    async def serve(self, *, json_response: bool = False, port: int = 0, **options: Any) -> AsyncIterator[str]:
+        """Its address, at any port or the one given; `options` as of `serving`."""
+        app = self.server.streamable_http_app(json_response=json_response)
+        async with serving(app, port, **options) as address:
             yield f"{address}/mcp"
 
     @asynccontextmanager
-    async def serve_sse(self) -> AsyncIterator[str]:
+    async def serve_sse(self, **options: Any) -> AsyncIterator[str]:
         """Its address in the transport before streamable HTTP."""
         transport = SseServerTransport("/messages/")
 
@@ -63,7 +64,7 @@ class WatchedServer:
             async with transport.connect_sse(scope, receive, send) as (incoming, outgoing):
                 await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
-        async with serving(app) as address:
+        async with serving(app, **options) as address:
             yield f"{address}/sse"
 
     async def tools_changed(self) -> None:

@@ -1999,6 +1999,32 @@ class ThreadView(TypedDict):
     """Why it rejects messages and runs until it is released; null if it does not."""
 
 
+class TlsBody(TypedDict):
+    """TLS with a remote server: a client certificate with its key, or certificate authorities, or both."""
+
+    certificate: NotRequired[str | None]
+    """Client certificate in PEM, with those between it and its authority; null: none is shown."""
+    private_key: NotRequired[str | SecretReference | None]
+    """Private key of the certificate, in PEM without a password. Write-only, or the name of a secret."""
+    ca: NotRequired[str | None]
+    """Certificate authorities in PEM, in place of those of the system; null: those of the system."""
+
+
+class TlsView(TypedDict):
+    """TLS with a remote server."""
+
+    certificate: str | None
+    """Client certificate in PEM, with those between it and its authority; null: none is shown."""
+    private_key: str | SecretReferenceView | None
+    """Private key of the certificate, in PEM without a password. Write-only, or the name of a secret."""
+    ca: str | None
+    """Certificate authorities in PEM, in place of those of the system; null: those of the system."""
+    subject: str | None
+    """Subject of the client certificate."""
+    expires_at: str | None
+    """When the client certificate expires."""
+
+
 ToolHealth: TypeAlias = Literal['available', 'quarantined', 'not_installed', 'installing', 'disconnected', 'connecting', 'connected', 'unhealthy', 'needs_auth', 'disabled', 'error']
 """
 `available` for native tools, `quarantined` for MCP tools that await approval, else the state of
@@ -3288,6 +3314,8 @@ class McpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http, sse or a2a."""
+    tls: NotRequired[TlsBody | None]
+    """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
     """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: NotRequired[list[str] | None]
@@ -3378,6 +3406,8 @@ class McpServerView(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: AuthView | None
     """Authentication at a server of kind http, sse or a2a."""
+    tls: TlsView | None
+    """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: Credentials
     """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: list[str] | None
@@ -4049,6 +4079,8 @@ class TestMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Authentication at a server of kind http, sse or a2a."""
+    tls: NotRequired[TlsBody | None]
+    """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
     """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: NotRequired[list[str] | None]
@@ -4323,6 +4355,8 @@ class UpdateMcpServerBody(TypedDict):
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
     auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
     """Replaced entirely, including its secrets."""
+    tls: NotRequired[TlsBody | None]
+    """Replaced entirely, including its private key."""
     credentials: NotRequired[Credentials | None]
     """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
     tools: NotRequired[list[str] | None]

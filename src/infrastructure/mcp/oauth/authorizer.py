@@ -32,6 +32,7 @@ from infrastructure.mcp.oauth.clients import Clients
 from infrastructure.mcp.oauth.discovery import Discovery, FoundServer
 from infrastructure.mcp.oauth.grants import OAuthStore, PendingAuthorization, binding_of
 from infrastructure.mcp.oauth.obtaining import granted
+from infrastructure.mcp.oauth.requests import ServerRequests
 from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, error_code
 
 PENDING_FOR = timedelta(minutes=10)
@@ -46,9 +47,7 @@ class OAuthAuthorizer:
         *,
         broker: TokenBroker,
         store: OAuthStore,
-        discovery: Discovery,
-        clients: Clients,
-        tokens: TokenEndpoint,
+        requests: ServerRequests,
         proofs: ClientProofs,
         find_server: FindServer,
         address: PublicAddress,
@@ -56,9 +55,7 @@ class OAuthAuthorizer:
     ) -> None:
         self._broker = broker
         self._store = store
-        self._discovery = discovery
-        self._clients = clients
-        self._tokens = tokens
+        self._requests = requests
         self._proofs = proofs
         self._find_server = find_server
         self._address = address
@@ -135,12 +132,14 @@ class OAuthAuthorizer:
         auth, url = server.config.auth, server.config.url
         assert isinstance(auth, AuthorizationCodeAuth)
         assert url is not None
-        challenge = self._broker.challenge(server) or await self._discovery.challenge(url) or Challenge()
-        found = await self._discovery.find(url, challenge, auth.issuer)
+        requests = await self._requests.of(server)
+        discovery = Discovery(requests=requests)
+        challenge = self._broker.challenge(server) or await discovery.challenge(url) or Challenge()
+        found = await discovery.find(url, challenge, auth.issuer)
         if "S256" not in (found.metadata.code_challenge_methods_supported or ()):
             raise TransportFailedError(auth_fault("The authorization server does not offer PKCE with S256."))
         former = await self._broker.grant(server)
-        client = await self._clients.client_for(
+        client = await Clients(requests=requests).client_for(
             auth,
             found,
             redirect_uri=redirect_uri,
@@ -179,7 +178,8 @@ class OAuthAuthorizer:
             "resource": pending.resource,
         }
         proof = await self._proofs.of(server, pending.client, pending.issuer)
-        return await self._tokens.request(pending.token_endpoint, pending.client, proof, form)
+        tokens = TokenEndpoint(requests=await self._requests.of(server))
+        return await tokens.request(pending.token_endpoint, pending.client, proof, form)
 
 
 def _scope(auth: AuthorizationCodeAuth, challenge: Challenge, found: FoundServer, granted: str | None) -> str | None:

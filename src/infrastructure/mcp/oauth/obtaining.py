@@ -14,6 +14,7 @@ from infrastructure.mcp.oauth.challenge import Challenge
 from infrastructure.mcp.oauth.client_proofs import ClientProofs
 from infrastructure.mcp.oauth.discovery import Discovery
 from infrastructure.mcp.oauth.grants import Grant, OAuthClient, binding_of
+from infrastructure.mcp.oauth.requests import ServerRequests
 from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, auth_method
 
 MORE_WANTED = "The server requires authorization: it requires more scopes than granted."
@@ -22,9 +23,8 @@ MORE_WANTED = "The server requires authorization: it requires more scopes than g
 class Obtaining:
     """One per process. Methods raise TransportFailedError."""
 
-    def __init__(self, *, discovery: Discovery, tokens: TokenEndpoint, proofs: ClientProofs, clock: Clock) -> None:
-        self._discovery = discovery
-        self._tokens = tokens
+    def __init__(self, *, requests: ServerRequests, proofs: ClientProofs, clock: Clock) -> None:
+        self._requests = requests
         self._proofs = proofs
         self._clock = clock
 
@@ -34,7 +34,8 @@ class Obtaining:
         auth, url = server.config.auth, server.config.url
         assert isinstance(auth, ClientCredentialsAuth)
         assert url is not None
-        found = await self._discovery.find(url, challenge, auth.issuer)
+        requests = await self._requests.of(server)
+        found = await Discovery(requests=requests).find(url, challenge, auth.issuer)
         if former is not None and former.issuer != found.issuer:
             # A client's secret belongs to one authorization server; another may be an impostor
             # (MCP, SEP-2352).
@@ -59,7 +60,7 @@ class Obtaining:
         }
         endpoint = str(found.metadata.token_endpoint)
         try:
-            token = await self._tokens.request(
+            token = await TokenEndpoint(requests=requests).request(
                 endpoint, client, await self._proofs.of(server, client, found.issuer), form
             )
         except TokenRefusedError as refused:
@@ -85,8 +86,9 @@ class Obtaining:
         else:
             form["grant_type"] = "client_credentials"
         proof = await self._proofs.of(server, grant.client, grant.issuer)
+        tokens = TokenEndpoint(requests=await self._requests.of(server))
         try:
-            token = await self._tokens.request(grant.token_endpoint, grant.client, proof, form)
+            token = await tokens.request(grant.token_endpoint, grant.client, proof, form)
         except TokenRefusedError as refused:
             if by_refresh:
                 raise

@@ -9,15 +9,13 @@ from domain.mcp.server import McpServer
 from infrastructure.mcp.oauth.authorizer import FindServer, OAuthAuthorizer
 from infrastructure.mcp.oauth.broker import TokenBroker
 from infrastructure.mcp.oauth.client_proofs import ClientProofs
-from infrastructure.mcp.oauth.clients import Clients
 from infrastructure.mcp.oauth.credentials import BrokeredCredentials
-from infrastructure.mcp.oauth.discovery import Discovery
 from infrastructure.mcp.oauth.grants import OAuthStore
 from infrastructure.mcp.oauth.obtaining import Obtaining
-from infrastructure.mcp.oauth.requests import OAuthRequests
-from infrastructure.mcp.oauth.tokens import TokenEndpoint
+from infrastructure.mcp.oauth.requests import OAuthRequests, ServerRequests
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.transports.remote import RemoteClient
+from infrastructure.mcp.transports.server_contexts import ServerContexts
 
 
 class OAuthParts:
@@ -35,18 +33,16 @@ class OAuthParts:
         clock: Clock,
         is_told: Callable[[], bool] = lambda: True,
     ) -> None:
-        requests = OAuthRequests(remote=remote)
-        discovery, tokens = Discovery(requests=requests), TokenEndpoint(requests=requests)
+        contexts = ServerContexts(secrets=secrets, clock=clock)
+        requests = ServerRequests(requests=OAuthRequests(remote=remote), contexts=contexts)
         self._remote = remote
         proofs = ClientProofs(secrets=secrets, clock=clock)
-        obtaining = Obtaining(discovery=discovery, tokens=tokens, proofs=proofs, clock=clock)
+        obtaining = Obtaining(requests=requests, proofs=proofs, clock=clock)
         self._broker = TokenBroker(store=store, obtaining=obtaining, secrets=secrets, clock=clock, is_told=is_told)
         self.authorizer = OAuthAuthorizer(
             broker=self._broker,
             store=store,
-            discovery=discovery,
-            clients=Clients(requests=requests),
-            tokens=tokens,
+            requests=requests,
             proofs=proofs,
             find_server=find_server,
             address=address,

@@ -15,10 +15,10 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from application.system.event_stream import EventStream, OversizedEvent, StreamEvent
-from application.system.unreachable import cause_of
+from application.system.unreachable import cause_of, is_tls_alert
 from infrastructure.http.egress import EgressBlockedError, EgressPolicy
 from infrastructure.http.proxies import DIRECT, Proxies
-from infrastructure.http.sessions import ENCODINGS, PROXY_ERRORS, OutboundSessions, is_decoded, refusal_in
+from infrastructure.http.sessions import ENCODINGS, PROXY_ERRORS, OutboundSessions, causes_of, is_decoded, refusal_in
 from infrastructure.mcp.faults import (
     BROKEN,
     ENCODED,
@@ -33,6 +33,7 @@ from infrastructure.mcp.faults import (
     too_large_fault,
 )
 from infrastructure.mcp.pace import DROPPED, MESSAGE, NOISE, Pace
+from infrastructure.mcp.transports.server_contexts import ClientTls
 from infrastructure.mcp.transports.stdio_framing import MAX_UNASKED_BYTES, limit_of
 
 CONNECT_TIMEOUT_S = 10.0
@@ -92,12 +93,19 @@ class RemoteClient:
             raise TransportFailedError(blocked_fault(blocked.advice, blocked.reason)) from blocked
 
     async def send(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+        self,
+        method: str,
+        url: URL,
+        headers: Mapping[str, str],
+        body: bytes | None,
+        context: ssl.SSLContext | None = None,
     ) -> aiohttp.ClientResponse:
-        """The response for a checked URL, without redirects. Raises aiohttp.ClientError,
-        EgressBlockedError."""
+        """The response for a checked URL, without redirects. Connections with a `context` are pooled for it alone. Raises
+        aiohttp.ClientError, EgressBlockedError."""
         session = await self._sessions.to(url.scheme, url.raw_host or "", url.port)
-        return await session.request(method, url, headers=headers, data=body, allow_redirects=False)
+        return await session.request(
+            method, url, headers=headers, data=body, allow_redirects=False, ssl=True if context is None else context
+        )
 
     async def close(self) -> None:
         await self._sessions.close()
@@ -184,6 +192,7 @@ class Endpoint:
     - A request rejected for its credentials was not executed, and is sent once more with new ones,
       if any.
     - Replies may be compressed; limits apply to the decompressed size.
+    - `tls` is shown and trusted at this origin.
     """
 
     def __init__(
@@ -193,8 +202,11 @@ class Endpoint:
         headers: Mapping[str, str],
         max_response_bytes: int,
         credentials: Credentials | None = None,
+        *,
+        tls: ClientTls | None = None,
     ) -> None:
         self._client = client
+        self._tls = tls
         self._credentials = credentials
         self._url = URL(url)
         self._checked: URL | None = None
@@ -213,7 +225,9 @@ class Endpoint:
         target = self._url.join(URL(url))
         if target.origin() != self._url.origin():
             raise TransportFailedError(REDIRECTED)
-        other = Endpoint(self._client, str(target), self._headers, self.max_response_bytes, self._credentials)
+        other = Endpoint(
+            self._client, str(target), self._headers, self.max_response_bytes, self._credentials, tls=self._tls
+        )
         other._in_flight = self._in_flight
         return other
 
@@ -228,7 +242,8 @@ class Endpoint:
                 self._client.check(self._url)
                 self._checked = self._url
             shown = await self._credentials.headers() if self._credentials is not None else {}
-            response = await self._client.send(method, self._url, {**self._headers, **headers, **shown}, body)
+            context = None if self._tls is None else self._tls.context
+            response = await self._client.send(method, self._url, {**self._headers, **headers, **shown}, body, context)
             if response.status not in _REDIRECTS and response.status not in _REJECTED:
                 return response
             try:
@@ -315,6 +330,8 @@ def _fault_of(exc: BaseException) -> TransportFault | None:
         return blocked_fault(exc.advice, exc.reason)
     if isinstance(exc, _NOT_SENT):
         return unreachable_fault(exc)
+    if isinstance(exc, aiohttp.ClientError) and any(map(is_tls_alert, causes_of(exc))):
+        return not_reached(cause_of(exc))  # by TLS 1.3, a client certificate is refused after the handshake
     return BROKEN if isinstance(exc, aiohttp.ClientError | TimeoutError) else None
 
 

@@ -35,6 +35,7 @@ from infrastructure.mcp.transports.message_sink import MessageSink
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
 from infrastructure.mcp.transports.remote import Credentials, Endpoint, RemoteClient
 from infrastructure.mcp.transports.rotated_headers import RotatedHeaders
+from infrastructure.mcp.transports.server_contexts import ServerContexts
 from infrastructure.mcp.transports.started_server import StartServer
 from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrLog, StdioTransport
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
@@ -117,6 +118,7 @@ class ServerTransports:
         remote: RemoteClient,
         secrets: SecretValues,
         credentials: CredentialsFor,
+        tls: ServerContexts,
         environment: Mapping[str, str],
         launch: Callable[[McpServer], Launch] = launch_in_place,
         restored: Restored | None = None,
@@ -134,6 +136,7 @@ class ServerTransports:
         self._remote = remote
         self._secrets = secrets
         self._credentials = credentials
+        self._tls = tls
         self._environment = environment
         self._launch = launch
         self._restored = restored
@@ -184,7 +187,8 @@ class ServerTransports:
                 headers, read=lambda: self._headers(server), forget=lambda: self._secrets.forget(server)
             )
         url = await self._secrets.url(server, config.url)
-        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials)
+        tls = await self._tls.of(server)
+        endpoint = Endpoint(self._remote, url, headers, config.max_response_bytes, credentials, tls=tls)
         if config.kind is McpServerKind.A2A:
             return A2aTransport(endpoint, url, pace, self._is_trusted_card)
         transport = LegacySseTransport if config.kind is McpServerKind.SSE else StreamableHttpTransport

@@ -15,7 +15,7 @@ from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.runtime.json_text import decode, encode
 
 _FIRST = "first_position"
-_SECRET = ("env", "headers", "auth")
+_SECRET = ("env", "headers", "auth", "tls")
 _AUTH = {
     ServerAuth: tagged(
         bearer=BearerAuth,

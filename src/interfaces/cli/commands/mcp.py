@@ -8,11 +8,19 @@ import typer
 from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.arguments import AuthOption, CredentialsOption, OAuthOption, ServerArgument
+from interfaces.cli.arguments import (
+    AuthOption,
+    AuthoritiesOption,
+    ClientCertificateOption,
+    ClientKeyOption,
+    CredentialsOption,
+    OAuthOption,
+    ServerArgument,
+)
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
 from interfaces.cli.commands.mcp_declared import tools_in
-from interfaces.cli.commands.mcp_fields import installed_from, rate_limit_of, reaching, start
+from interfaces.cli.commands.mcp_fields import installed_from, rate_limit_of, reaching, start, tls_of
 from interfaces.cli.commands.mcp_install import (
     disable_server,
     enable_server,
@@ -111,6 +119,9 @@ def add_server(
     ] = None,
     oauth: OAuthOption = False,
     auth: AuthOption = None,
+    client_certificate: ClientCertificateOption = None,
+    client_key_secret: ClientKeyOption = None,
+    ca: AuthoritiesOption = None,
     credentials: CredentialsOption = None,
     network: Annotated[
         str | None,
@@ -194,6 +205,7 @@ def add_server(
     body |= values_and_secrets("headers", "--header", header, header_secret)
     body |= values_and_secrets("env", "--env", env, env_secret)
     body |= auth_of(bearer_secret, auth, oauth=oauth)
+    body |= tls_of(client_certificate, client_key_secret, ca)
     body |= reaching(network, host)
     given: dict[str, JsonValue] = {
         "tools": [*tool] if tool else None,

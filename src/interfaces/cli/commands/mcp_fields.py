@@ -33,6 +33,25 @@ def reaching(network: str | None, hosts: list[str] | None) -> JsonObject:
     return {**({"network": mode} if mode else {}), **({"network_hosts": allowed} if allowed else {})}
 
 
+def tls_of(certificate: Path | None, key_secret: str | None, authorities: Path | None) -> JsonObject:
+    """The `tls` from the options, if any."""
+    if (certificate is None) != (key_secret is None):
+        raise BadUsage("--client-certificate and --client-key-secret belong together.")
+    tls: JsonObject = {}
+    if certificate is not None:
+        tls |= {"certificate": _text_in(certificate), "private_key": {"secret": key_secret}}
+    if authorities is not None:
+        tls["ca"] = _text_in(authorities)
+    return {"tls": tls} if tls else {}
+
+
+def _text_in(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadUsage(f"{file} cannot be read as text.") from error
+
+
 def rate_limit_of(text: str) -> JsonObject:
     calls, _, per_s = text.partition("/")
     try:

@@ -23,6 +23,7 @@ from domain.mcp.server import (
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in
+from interfaces.http.mcp_servers.tls import TlsBody
 from interfaces.http.mcp_servers.views import DeclaredToolView, McpServerView
 from interfaces.http.rates import RateLimitBody
 from interfaces.http.secrets.reference_views import HIDDEN
@@ -112,6 +113,7 @@ class McpServerBody(Body):
     url: str | None = None
     headers: dict[str, WriteOnly] = Field(default_factory=dict)
     auth: AuthBody | None = None
+    tls: TlsBody | None = None
     credentials: CredentialsMode = Credentials.ORGANIZATION
     tools: Strings | None = None
     declared_tools: DeclaredTools = ()
@@ -140,7 +142,7 @@ class McpServerBody(Body):
             for name, value in values.items()
             if value == HIDDEN
         ]
-        wrong += _hidden_auth(self.auth)
+        wrong += _hidden_auth(self.auth, self.tls)
         if wrong:
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
         return McpServerConfig(**{**self.values(), "isolation": self.isolation or default_isolation(self.kind)})
@@ -165,17 +167,18 @@ class UpdateMcpServerBody(Patch, of=McpServerBody):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"package", "version", "path", "command", "url", "auth", "tools", "rate_limit", "registry_entry"}
+        {"package", "version", "path", "command", "url", "auth", "tls", "tools", "rate_limit", "registry_entry"}
     )
 
     env: dict[str, WriteOnly | None] | None = None
     headers: dict[str, WriteOnly | None] | None = None
     auth: AuthBody | None = Field(default=None, description="Replaced entirely, including its secrets.")
+    tls: TlsBody | None = Field(default=None, description="Replaced entirely, including its private key.")
 
     def to_changes(self) -> Changes:
         """The fields present, without env and headers. Raises INVALID."""
         changes = self.changes(without=frozenset({"env", "headers"}))
-        if wrong := _hidden_auth(self.auth):
+        if wrong := _hidden_auth(self.auth, self.tls):
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
         return changes
 
@@ -209,9 +212,12 @@ class ImportBody(Body):
         return cast("dict[str, JsonValue]", self.entries)
 
 
-def _hidden_auth(auth: AuthBody | None) -> list[Violation]:
+def _hidden_auth(auth: AuthBody | None, tls: TlsBody | None) -> list[Violation]:
     message = f"{HIDDEN} stands for a stored value; send the value itself"
-    return [Violation(path=path, message=message) for path in (() if auth is None else hidden_in(auth))]
+    hidden = [] if auth is None else [*hidden_in(auth)]
+    if tls is not None and tls.private_key == HIDDEN:
+        hidden.append("tls.private_key")
+    return [Violation(path=path, message=message) for path in hidden]
 
 
 def _without_hidden(entries: dict[str, WriteOnly | None] | None) -> dict[str, SecretValue | None]:

@@ -19,6 +19,7 @@ from domain.mcp.server import (
 )
 from domain.threads.message_json import timestamp
 from interfaces.http.mcp_servers.auth_views import AuthView, auth_view
+from interfaces.http.mcp_servers.tls import TlsView, tls_view
 from interfaces.http.rate_views import RateLimitView, rate_limit_view
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp, UpdatedAt
@@ -67,6 +68,7 @@ class McpServerView(TypedDict):
         "Headers of requests to a remote server. Values are write-only, or references to named secrets.",
     ]
     auth: Annotated[AuthView | None, "Authentication at a server of kind http, sse or a2a."]
+    tls: Annotated[TlsView | None, "TLS with a remote server, besides the usual; null: the usual alone."]
     credentials: Annotated[
         Credentials,
         "Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code.",
@@ -273,6 +275,7 @@ def server_view(server: McpServer) -> McpServerView:
         "url": config.url,
         "headers": {name: write_only_view(value) for name, value in config.headers.items()},
         "auth": auth_view(config.auth),
+        "tls": tls_view(config.tls),
         "credentials": config.credentials,
         "tools": None if config.tools is None else list(config.tools),
         "declared_tools": [

@@ -30,7 +30,7 @@ from tests.builders import ORG, SERVER, a_catalog, a_server, numbered
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import INSTALLATION, a_package_server, a_state_with_servers
+from tests.mcp_builders import INSTALLATION, a_package_server, a_state_with_servers, certificates_of
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -73,6 +73,7 @@ class Ports:
             switch=self.switch,
             connections=self.connections,
             installer=self.installer,
+            certificates=certificates_of(self.state),
             audit_log=self.audit_log,
             clock=self.clock,
             ids=SequentialIds(),

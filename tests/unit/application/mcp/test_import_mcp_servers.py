@@ -25,7 +25,7 @@ from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
-from tests.mcp_builders import a_state_with_servers, a_switch
+from tests.mcp_builders import a_state_with_servers, a_switch, certificates_of
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
@@ -39,6 +39,7 @@ async def imported(entries: dict[str, JsonValue], state: InMemoryState | None = 
         switch=a_switch(state),
         outbound=EgressPolicy(),
         schemas=JsonSchemaValidator(),
+        certificates=certificates_of(state),
         clock=StepClock(),
         ids=SequentialIds(),
     )

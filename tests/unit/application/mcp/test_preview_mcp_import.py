@@ -16,7 +16,7 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import a_state_with_servers, a_switch, permit_kinds
+from tests.mcp_builders import a_state_with_servers, a_switch, certificates_of, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 
@@ -52,6 +52,7 @@ async def test_a_preview_shows_what_the_import_then_does_and_stores_nothing(kind
         switch=a_switch(state),
         outbound=EgressPolicy(),
         schemas=JsonSchemaValidator(),
+        certificates=certificates_of(state),
         clock=FixedClock(),
         ids=SequentialIds(),
     )

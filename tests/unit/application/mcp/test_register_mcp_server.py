@@ -21,7 +21,7 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, START, a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import a_state_with_servers, a_switch, permit_kinds
+from tests.mcp_builders import a_state_with_servers, a_switch, certificates_of, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -48,6 +48,7 @@ class Ports:
             switch=a_switch(self.state),
             outbound=self.outbound,
             schemas=JsonSchemaValidator(),
+            certificates=certificates_of(self.state),
             clock=FixedClock(),
             ids=self.ids,
         )

@@ -20,7 +20,15 @@ from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, SERVER, START, a_server, after, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import INSTALLATION, PACKAGE, a_package_server, a_state_with_servers, a_switch, permit_kinds
+from tests.mcp_builders import (
+    INSTALLATION,
+    PACKAGE,
+    a_package_server,
+    a_state_with_servers,
+    a_switch,
+    certificates_of,
+    permit_kinds,
+)
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -54,6 +62,7 @@ class Ports:
             switch=a_switch(self.state),
             outbound=self.outbound,
             schemas=JsonSchemaValidator(),
+            certificates=certificates_of(self.state),
             clock=self.clock,
             ids=SequentialIds(),
         )

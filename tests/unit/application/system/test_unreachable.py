@@ -8,6 +8,12 @@ import pytest
 from application.system.unreachable import cause_of
 
 
+def an_alert(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, "secret")
+    error.reason = reason
+    return error
+
+
 @pytest.mark.requirement("U4")
 @pytest.mark.parametrize(
     ("error", "told"),
@@ -15,6 +21,9 @@ from application.system.unreachable import cause_of
         (socket.gaierror(socket.EAI_NONAME, "secret"), "no host has this name"),
         (socket.gaierror(socket.EAI_AGAIN, "secret"), "its name cannot be looked up now"),
         (ssl.SSLCertVerificationError("secret"), "its TLS certificate is not trusted"),
+        (an_alert("TLSV13_ALERT_CERTIFICATE_REQUIRED"), "it refuses the client certificate, or requires one"),
+        (an_alert("TLSV1_ALERT_UNKNOWN_CA"), "it refuses the client certificate, or requires one"),
+        (an_alert("TLSV1_ALERT_PROTOCOL_VERSION"), "it does not speak TLS at this port"),
         (ssl.SSLError("secret"), "it does not speak TLS at this port"),
         (ConnectionRefusedError("secret"), "nothing accepts connections at this port"),
         (TimeoutError("secret"), "it does not answer"),

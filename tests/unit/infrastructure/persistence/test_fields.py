@@ -124,6 +124,8 @@ def test_an_agent_of_before_policies_descriptions_and_budgets_is_read() -> None:
                 "type": "oauth_client_credentials",
                 "client_id": "me",
                 "client_secret": "s",
+                "private_key": None,
+                "key_id": None,
                 "scopes": ["a", "b"],
                 "issuer": None,
             },

@@ -1,5 +1,7 @@
 """`dragoman mcp authorize`, and how `mcp add` says as whom Dragoman calls."""
 
+from pathlib import Path
+
 import pytest
 
 from domain.json_value import JsonObject
@@ -49,6 +51,22 @@ def test_a_remote_server_is_added_with_secrets_by_name(options: list[str], expec
     (sent,) = service.sent("POST", "/v1/mcp-servers")
     assert isinstance(sent, dict)
     assert {name: sent.get(name) for name in expected} == expected
+
+
+def test_a_remote_server_is_added_with_certificates_from_files(tmp_path: Path) -> None:
+    made = whole(McpServerView, {"id": "mcp_1", "slug": "tickets", "kind": "http"})
+    service = FakeService().on("POST", "/v1/mcp-servers", made)
+    certificate, authorities = tmp_path / "client.pem", tmp_path / "ca.pem"
+    certificate.write_text("a certificate")
+    authorities.write_text("an authority")
+    add = ("mcp", "add", "tickets", "--url", "https://mcp.example.org/mcp")
+    shown = ("--client-certificate", str(certificate))
+    service.run(*add, *shown, "--client-key-secret", "TLS_KEY", "--ca", str(authorities))
+    (sent,) = service.sent("POST", "/v1/mcp-servers")
+    assert isinstance(sent, dict)
+    assert sent["tls"] == {"certificate": "a certificate", "private_key": {"secret": "TLS_KEY"}, "ca": "an authority"}
+    assert "belong together" in service.run(*add, *shown).err
+    assert "cannot be read" in service.run(*add, "--ca", str(tmp_path / "none.pem")).err
 
 
 def test_a_started_server_is_added_with_secrets_by_name() -> None:
