@@ -1,11 +1,13 @@
 """Remote agents over A2A as tools: an agent by the protocol's own library, called by runs under policy, ledger and audit."""
 
 import json
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +21,8 @@ from tests.e2e.service import ROOT, SERVERS, Json, Service, a_turn, serving
 PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 pytestmark = [pytest.mark.requirement("X5")]
 pytest.importorskip("a2a.server")
+types = pytest.importorskip("a2a.types")
+json_format = pytest.importorskip("google.protobuf.json_format")
 A2ACardResolver = pytest.importorskip("a2a.client").A2ACardResolver
 create_signature_verifier = pytest.importorskip("a2a.utils.signing").create_signature_verifier
 
@@ -82,6 +86,69 @@ def test_a_run_gives_a_remote_agent_a_task_and_reads_its_artifacts(
         assert asked["run"]["output"].startswith("Which city?")
         assert "task_id: " in asked["run"]["output"]
     assert (tmp_path / "log").read_text().splitlines() == ["given hello", "given fail", "given ask"]
+
+
+@both
+def test_files_of_a_remote_agent_are_results_and_artifacts_of_the_task_that_asked_for_them(
+    service: Service, register: Callable[..., None], tmp_path: Path, binding: str
+) -> None:
+    with remote(tmp_path, binding) as url:
+        register(url)
+        name = asking(service, f"files-{BINDINGS.index(binding)}", {"message": "files"})
+        task = told(service, name, "message:send")["task"]
+        stream = told(service, name, "message:stream")
+        limited = told(service, name, "message:send", acceptedOutputModes=["text/plain", "image/*"])["task"]
+        listed = httpx.get(
+            f"{service.url}/a2a/v1/{name}/tasks?includeArtifacts=true", headers=A2A | service.headers, trust_env=False
+        ).json()["tasks"]
+    run = service.call("GET", f"/runs/{task['id']}")
+    [message] = [
+        message
+        for message in service.call("GET", f"/threads/{run['thread_id']}/messages")["data"]
+        if message["role"] == "tool"
+    ]
+    [result] = message["content"]
+    assert [image["media_type"] for image in result["images"]] == ["image/png"]
+    assert [(file["media_type"], file["name"]) for file in result["files"]] == [("application/pdf", "paper.pdf")]
+    assert "rows.csv:\ntown;Łódź" in result["result"]
+    assert "notes.md:\n# Notes" in result["result"]
+    assert "a2a:/all.zip (application/zip, 2 bytes)" in result["result"]
+    assert files_of(task["artifacts"]) == FILES
+    assert files_of(limited["artifacts"]) == FILES[:1]
+    updates = [update["artifactUpdate"]["artifact"] for update in stream if "artifactUpdate" in update]
+    assert files_of(updates) == FILES
+    assert list(stream[-1]) == ["statusUpdate"]
+    assert [files_of(one["artifacts"]) for one in listed] == [FILES[:1], FILES, FILES]
+
+
+A2A = {"A2A-Version": "1.0"}
+FILES = [("image/png", None), ("application/pdf", "paper.pdf")]
+
+
+def told(service: Service, agent: str, operation: str, **configuration: object) -> Any:
+    """The answer to a message, which the protocol's own types can read; the updates of a stream."""
+    message = {"messageId": os.urandom(8).hex(), "role": "ROLE_USER", "parts": [{"text": "Go."}]}
+    response = httpx.post(
+        f"{service.url}/a2a/v1/{agent}/{operation}",
+        json={"message": message, "configuration": configuration},
+        headers=A2A | service.headers,
+        timeout=60,
+        trust_env=False,
+    )
+    if operation == "message:send":
+        json_format.ParseDict(response.json(), types.SendMessageResponse())
+        return response.json()
+    updates = [
+        json.loads(line.removeprefix("data: ")) for line in response.text.splitlines() if line.startswith("data")
+    ]
+    for update in updates:
+        json_format.ParseDict(update, types.StreamResponse())
+    return updates
+
+
+def files_of(artifacts: list[Json]) -> list[tuple[str, str | None]]:
+    parts = [artifact["parts"][0] for artifact in artifacts]
+    return [(part["mediaType"], part.get("filename")) for part in parts if "raw" in part]
 
 
 def test_a_remote_agent_obeys_policy_as_any_tool(

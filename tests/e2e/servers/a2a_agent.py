@@ -1,7 +1,7 @@
 """A remote agent by A2A's own library: python a2a_agent.py LOG BINDING DESCRIPTION. It prints its address.
 
-It echoes messages, asks where the text is `ask` or `sign in`, fails where it is `fail`, does not end where it is `wait`, and
-waits for the file where it is `gate FILE`."""
+It echoes messages, asks where the text is `ask` or `sign in`, fails where it is `fail`, does not end where it is `wait`, waits
+for the file where it is `gate FILE`, and gives files where it is `files`."""
 
 import asyncio
 import socket
@@ -19,6 +19,18 @@ from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill, 
 from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
 from starlette.applications import Starlette
+
+PNG = bytes.fromhex(
+    "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de0000000c49444154789c63f8cfc0000003010100c9fe92ef"
+    "0000000049454e44ae426082"
+)
+FILES = (
+    ("dot.png", "image/png", PNG),
+    ("paper.pdf", "application/pdf", b"%PDF-1.4"),
+    ("rows.csv", "text/csv", "town;Łódź".encode()),
+    ("notes.md", "", b"# Notes"),
+    ("all.zip", "application/zip", b"PK"),
+)
 
 
 class Echo(AgentExecutor):  # type: ignore[misc]
@@ -47,6 +59,11 @@ class Echo(AgentExecutor):  # type: ignore[misc]
             await asyncio.Event().wait()
         if text == "fail":
             await updater.failed(updater.new_agent_message([Part(text="No luck.")]))
+            return
+        if text == "files":
+            for name, media_type, raw in FILES:
+                await updater.add_artifact([Part(raw=raw, filename=name, media_type=media_type)], name=name)
+            await updater.complete()
             return
         data = ParseDict({"said": text}, Value())
         await updater.add_artifact([Part(text=f"echo {text}"), Part(data=data)])

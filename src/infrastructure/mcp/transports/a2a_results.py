@@ -1,17 +1,35 @@
 """A remote A2A agent as an MCP server sees it: its card as a tool, its tasks and messages as results."""
 
+import base64
 import hashlib
 import json
+import mimetypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 from application.mcp.ports import McpFailureKind
+from domain.threads.attachments import IMAGE_TYPES, PDF, text_of
+from domain.threads.message import FileContent
 from infrastructure.mcp.faults import TransportFault
 
 TOOL = "send_message"
 TERMINAL = frozenset({"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED"})
 WAITING = frozenset({"TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED"})
+_MODES = (
+    "text/plain",
+    "application/json",
+    *sorted(IMAGE_TYPES),
+    PDF,
+    "audio/wav",
+    "audio/mpeg",
+    "text/markdown",
+    "text/html",
+    "text/csv",
+)
+"""Media types of results that models read."""
+_STANDARD = str.maketrans("-_", "+/")
+"""ProtoJSON takes both alphabets of base64."""
 _MAX_SKILLS = 50
 _MAX_TEXT = 1_000
 
@@ -57,8 +75,7 @@ def parameters_of(parts: Sequence[Json], message_id: str, names: Json) -> dict[s
     """The parameters of `SendMessage`; `names` may have the task and the context."""
     named = {field: str(name) for field, name in names.items() if name}
     message = {"messageId": message_id, "role": "ROLE_USER", "parts": list(parts), **named}
-    modes = ["text/plain", "application/json"]
-    return {"message": message, "configuration": {"returnImmediately": True, "acceptedOutputModes": modes}}
+    return {"message": message, "configuration": {"returnImmediately": True, "acceptedOutputModes": list(_MODES)}}
 
 
 def said_in(message: Json) -> Sequence[str]:
@@ -99,19 +116,43 @@ def fault_after_message(fault: TransportFault, task_id: str) -> TransportFault:
 
 def _contents(holder: Json) -> Iterator[dict[str, object]]:
     for part in json_objects(holder.get("parts")):
-        media_type = str(part.get("mediaType") or "application/octet-stream")
+        media_type = _media_type(part)
         if isinstance(part.get("text"), str):
             yield {"type": "text", "text": part["text"]}
-        elif isinstance(part.get("raw"), str) and media_type.startswith("image/"):
-            yield {"type": "image", "data": part["raw"], "mimeType": media_type}
         elif isinstance(part.get("raw"), str):
-            name = str(part.get("filename") or "file")
-            yield {"type": "resource", "resource": {"uri": f"a2a:{name}", "mimeType": media_type, "blob": part["raw"]}}
+            yield from _file(part, media_type)
         elif isinstance(part.get("url"), str):
             name = str(part.get("filename") or part["url"])
             yield {"type": "resource_link", "uri": part["url"], "name": name, "mimeType": media_type}
         elif "data" in part:
             yield {"type": "text", "text": json.dumps(part["data"], ensure_ascii=False)}
+
+
+def _file(part: Json, media_type: str) -> Iterator[dict[str, object]]:
+    """Bytes: an image, a text with its name before it, or a file, which models read if they read its kind."""
+    raw, name = part["raw"].translate(_STANDARD), str(part.get("filename") or "file")
+    if media_type.startswith("image/"):
+        yield {"type": "image", "data": raw, "mimeType": media_type}
+        return
+    text = text_of(FileContent(media_type=media_type, data=raw)) if _is_base64(raw) else None
+    if text is None:
+        yield {"type": "resource", "resource": {"uri": f"a2a:/{name}", "mimeType": media_type, "blob": raw}}
+    else:
+        yield {"type": "text", "text": f"{name}:\n{text}"}
+
+
+def _media_type(part: Json) -> str:
+    """That of the part, otherwise by its name."""
+    given = part.get("mediaType") or mimetypes.guess_type(str(part.get("filename") or ""))[0]
+    return str(given or "application/octet-stream").partition(";")[0].strip().lower()
+
+
+def _is_base64(raw: str) -> bool:
+    try:
+        base64.b64decode(raw, validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def _skill(skill: Json) -> str:

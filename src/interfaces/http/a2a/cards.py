@@ -14,13 +14,15 @@ from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.json_value import JsonObject, JsonValue, canonical_digest
+from domain.threads.attachments import IMAGE_TYPES, PDF
 from interfaces.http.a2a.parts import INPUT_MODES
 from interfaces.http.bodies import MAX_NAME
 
 PATH = "/a2a/v1"
 VERSION = "1.0"
 _MAX_AGE_S = 60
-_OUTPUT_MODES = ("text/plain", "application/json")
+_OUTPUT_MODES = ("text/plain", "application/json", *sorted(IMAGE_TYPES), PDF, "audio/wav", "audio/mpeg")
+"""Those of answers, and of files that tools return."""
 
 
 class AgentCards:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import assert_never
+from typing import assert_never, cast
 
 from domain.a2a.tasks import (
     TaskState,
@@ -43,14 +43,17 @@ class TaskUpdates:
     """Writes the updates of one run.
 
     - The answer is one artifact. A further reply of the model replaces it, and so does one after a discarded reply.
+    - Files that tools return are artifacts beside it; `has_files` says that there are some.
     - Calls of tools are updates of the status, in their `metadata`.
     """
 
     run: Run
     shown: RunShown = field(init=False)
+    has_files: bool = False
     _said: list[str] = field(default_factory=list)
     _is_new: bool = True
     _names: dict[str, str] = field(default_factory=dict)
+    _files: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.shown = RunShown(run=self.run)
@@ -65,6 +68,7 @@ class TaskUpdates:
         for event in events:
             if event.type in _BEGINS:
                 yield self.working(event.at)
+            self.has_files = self.has_files or _brings_files(event)
             for item in self.shown.of(event):
                 yield from self._of(item, event.at)
 
@@ -112,6 +116,13 @@ class TaskUpdates:
         """Whether the run waited at the last event."""
         return self.shown.rest is not None and self.shown.rest.type is RunEventType.RUN_REQUIRES_ACTION
 
+    def files(self, artifacts: Iterable[JsonObject]) -> Iterator[JsonObject]:
+        """The updates of those that the client does not have."""
+        for artifact in artifacts:
+            if str(artifact["artifactId"]) not in self._files:
+                self._files.add(str(artifact["artifactId"]))
+                yield {"artifactUpdate": self._about({"artifact": artifact, "lastChunk": True})}
+
     def rest(self, run: Run) -> Iterator[JsonObject]:
         """What ends a stream, where the run waits or has ended: its answer if another was shown, and its status."""
         parts = answer_parts(run)
@@ -141,3 +152,10 @@ class TaskUpdates:
 
     def _about(self, update: JsonObject) -> JsonObject:
         return {"taskId": self.run.id, "contextId": context_of(self.run), **update}
+
+
+def _brings_files(event: RunEvent) -> bool:
+    if event.type is not RunEventType.MESSAGE_COMPLETED:
+        return False
+    content = cast("list[JsonObject]", cast(JsonObject, event.data["message"])["content"])
+    return any("images" in part or "files" in part for part in content)

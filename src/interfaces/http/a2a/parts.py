@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from domain.a2a.artifacts import file_part
 from domain.a2a.tasks import context_of
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import Run
@@ -96,8 +97,6 @@ def _part_view(part: object) -> JsonObject | None:
         case TextContent() if part.text:
             return {"text": part.text}
         case ImageContent() | FileContent():
-            place: JsonObject = {"url": part.url} if part.data is None else {"raw": part.data}
-            name: JsonObject = {"filename": part.name} if isinstance(part, FileContent) and part.name else {}
-            return {**place, **name, "mediaType": part.media_type}
+            return file_part(part)
         case _:
             return None

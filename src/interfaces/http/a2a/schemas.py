@@ -15,6 +15,7 @@ MAX_SECRET = 4_096
 _MAX_TEXT = 2_048
 
 Id = Annotated[str, Field(min_length=1, max_length=256)]
+Mode = Annotated[str, Field(max_length=128)]
 Length = Annotated[int, Field(ge=0, le=2**31 - 1)] | None
 
 
@@ -94,6 +95,7 @@ class TaskPushBody(TaskPushesBody):
 
 
 class ConfigurationBody(A2aBody):
+    accepted_output_modes: Annotated[list[Mode], Field(max_length=100)] = Field(default_factory=list)
     history_length: Length = None
     return_immediately: bool = False
     task_push_notification_config: PushBody | None = None

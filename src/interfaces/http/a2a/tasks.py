@@ -4,17 +4,19 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 from litestar.types import Receive
 
 from application.agents.queries import GetAgent
 from application.runs.cancel_run import CancelRun, CancelRunCommand
-from application.runs.ports import RunFilter
+from application.runs.ports import RunFilter, RunOutcome
 from application.runs.queries import GetRun, GetRunEvents, ListChangedRuns
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun
 from application.system.pages import PageRequest
+from domain.a2a.artifacts import OUTPUT_MODES, add_files
 from domain.a2a.tasks import CONTEXT, TaskState, context_of, state_of, status_json, statuses_of, task_json
 from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
@@ -22,6 +24,7 @@ from domain.identity.role import Role
 from domain.ids import RunId, ThreadId, derived_id
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
+from domain.threads.attachments import MAX_ATTACHED_BYTES
 from interfaces.http.a2a.answers import answers_of
 from interfaces.http.a2a.errors import not_cancelable, unsupported
 from interfaces.http.a2a.events import TaskUpdates
@@ -43,6 +46,7 @@ class A2aTasks:
     - A message of a task answers what its run waits for; a run that does not wait takes none.
     - A stream begins with the task as it is, and misses and repeats no update after it. That of a message ends where
       the run waits or has ended, that of a subscription where it has ended.
+    - Files that tools returned are artifacts, too, of the media types that the client takes.
     - A client that leaves harms nothing: the run continues.
     - Runs of other agents, and of other organizations, are not found.
     """
@@ -91,11 +95,7 @@ class A2aTasks:
             outcome = await unless_left(receive, waiting)
         if outcome is None:
             return {"task": task_json(told_run(principal, begun))}
-        return {
-            "task": task_json(
-                told_run(principal, outcome.run), history=history_of(outcome.run, outcome.messages, length)
-            )
-        }
+        return {"task": _task(principal, outcome, length)[0]}
 
     async def stream(
         self, principal: Principal, agent: str, body: SendMessageBody
@@ -117,7 +117,8 @@ class A2aTasks:
     async def get(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
         """Raises NOT_FOUND."""
         await self.run_of(principal, agent, body.id)
-        return await self._with_history(principal, RunId(body.id), body.history_length)
+        outcome = await self._watch_run.wait(principal, RunId(body.id), timeout_s=0)
+        return _task(principal, outcome, body.history_length)[0]
 
     async def cancel(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
         """The task once it has ended, or after a second. Raises NOT_FOUND, FORBIDDEN, CONFLICT `task_not_cancelable`."""
@@ -125,8 +126,7 @@ class A2aTasks:
         if run.status.is_terminal:
             raise not_cancelable(run.id)
         await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
-        ended = await self._watch_run.wait(principal, run.id, timeout_s=_STOPPING_S)
-        return task_json(told_run(principal, ended.run))
+        return _task(principal, await self._watch_run.wait(principal, run.id, timeout_s=_STOPPING_S), 0)[0]
 
     async def list(self, principal: Principal, agent: str, body: ListTasksBody) -> JsonObject:
         """Raises NOT_FOUND, INVALID."""
@@ -137,9 +137,11 @@ class A2aTasks:
         )
         kept = [run for run in found.page.items if _fits(run, body.status)]
         tasks: list[JsonValue] = []
+        room = MAX_ATTACHED_BYTES
         for run in kept:
-            if body.history_length:
-                task = await self._with_history(principal, run.id, body.history_length)
+            if body.history_length or body.include_artifacts:
+                outcome = await self._watch_run.wait(principal, run.id, timeout_s=0)
+                task, room = _task(principal, outcome, body.history_length or 0, room)
             else:
                 task = task_json(told_run(principal, run))
             if not body.include_artifacts:
@@ -165,12 +167,13 @@ class A2aTasks:
         push = None if body.configuration is None else body.configuration.task_push_notification_config
         if push is not None:
             await self._pushes.require_usable(principal, push, body.message.task_id)
-        begun = await self._begun(principal, agent, body.message, run_id)
+        begun = await self._begun(principal, agent, body, run_id)
         if push is not None:
             await self._pushes.put(principal, begun.id, push)
         return begun
 
-    async def _begun(self, principal: Principal, agent: str, message: MessageBody, run_id: RunId) -> Run:
+    async def _begun(self, principal: Principal, agent: str, body: SendMessageBody, run_id: RunId) -> Run:
+        message, own = body.message, _request(body)
         if message.task_id:
             return await self._continued(principal, agent, message)
         content = content_of(message.parts)
@@ -184,9 +187,9 @@ class A2aTasks:
                 run_id=run_id,
                 idempotency_key=derived_id("a2a", principal.key_id, agent, said),
                 body_digest=said,
+                client_request=own or None,
             )
             return (await self._start_run.execute(command)).run
-        own: JsonObject = {} if message.context_id.startswith(_THREAD) else {CONTEXT: message.context_id}
         asked = await self._threads.ask(
             ChatMessageCommand(
                 principal=principal,
@@ -221,22 +224,32 @@ class A2aTasks:
             raise not_found("run", task_id)
         return run
 
-    async def _with_history(self, principal: Principal, run_id: RunId, length: int | None) -> JsonObject:
-        outcome = await self._watch_run.wait(principal, run_id, timeout_s=0)
-        return task_json(told_run(principal, outcome.run), history=history_of(outcome.run, outcome.messages, length))
+    async def _add_files(self, principal: Principal, updates: TaskUpdates, task: JsonObject) -> tuple[JsonObject, ...]:
+        """The updates of files that the client does not have."""
+        if not updates.has_files:
+            return ()
+        outcome = await self._watch_run.wait(principal, updates.run.id, timeout_s=0)
+        return tuple(updates.files(add_files(task, updates.run, outcome.messages)[0]))
+
+    async def _read(self, principal: Principal, run: Run) -> TaskUpdates:
+        """The updates up to now."""
+        updates = TaskUpdates(run=run)
+        if run.attempt:
+            async with aclosing(stored_events(self._get_run_events, principal, run.id)) as stored:
+                async for batch in stored:
+                    updates.read(event for event in batch if event.seq <= run.last_seq)
+                    if batch and batch[-1].seq >= run.last_seq:
+                        break
+        return updates
 
     async def _updates(
         self, principal: Principal, run: Run, *, to_the_end: bool = False
     ) -> AsyncGenerator[JsonObject, None]:
         """The task with what its run has said so far, then what follows. `to_the_end` continues where the run waits."""
-        updates, seq = TaskUpdates(run=run), run.last_seq
-        if run.attempt:
-            async with aclosing(stored_events(self._get_run_events, principal, run.id)) as stored:
-                async for batch in stored:
-                    updates.read(event for event in batch if event.seq <= seq)
-                    if batch and batch[-1].seq >= seq:
-                        break
-        yield updates.task(told_run(principal, run))
+        updates, seq = await self._read(principal, run), run.last_seq
+        first = updates.task(told_run(principal, run))
+        await self._add_files(principal, updates, cast(JsonObject, first["task"]))
+        yield first
         while True:
             following = self._watch_run.follow(principal, run.id, after_seq=seq, to_the_end=to_the_end)
             async with aclosing(following) as followed:
@@ -245,16 +258,37 @@ class A2aTasks:
                     for update in updates.of(batch):
                         yield update
                     if to_the_end and updates.waits:
+                        for update in await self._add_files(principal, updates, {}):
+                            yield update
                         yield updates.status(status_json(await self._get_run.execute(principal, run.id)))
             now = await self._get_run.execute(principal, run.id)
             rests = now.status.is_terminal or now.status is RunStatus.REQUIRES_ACTION
             if rests and now.last_seq <= seq:
-                for update in updates.rest(told_run(principal, now)):
+                files = await self._add_files(principal, updates, {})
+                for update in (*files, *updates.rest(told_run(principal, now))):
                     yield update
                 return
 
 
 _STOPPING_S = 1.0
+
+
+def _task(
+    principal: Principal, outcome: RunOutcome, length: int | None, room: int = MAX_ATTACHED_BYTES
+) -> tuple[JsonObject, int]:
+    """The task with its newest messages, and the bytes of files that are left."""
+    history = history_of(outcome.run, outcome.messages, length)
+    task = task_json(told_run(principal, outcome.run), history=history)
+    return task, add_files(task, outcome.run, outcome.messages, room)[1]
+
+
+def _request(body: SendMessageBody) -> JsonObject:
+    """What answers repeat of a request."""
+    configuration, context = body.configuration, body.message.context_id
+    own: JsonObject = {CONTEXT: context} if context and not context.startswith(_THREAD) else {}
+    if configuration is not None and configuration.accepted_output_modes:
+        own[OUTPUT_MODES] = [*configuration.accepted_output_modes]
+    return own
 
 
 def _chat(agent: str, context: str) -> ChatName:

@@ -68,6 +68,9 @@ def test_parts_of_artifacts_are_contents() -> None:
         {"data": {"n": 1}},
         {"raw": "aVZCTw==", "mediaType": "image/png"},
         {"raw": "aVZCTw==", "filename": "a.pdf", "mediaType": "application/pdf"},
+        {"raw": "YTti", "filename": "rows.csv"},
+        {"raw": "-_8=", "mediaType": "image/png"},
+        {"raw": "?", "mediaType": "text/plain"},
         {"url": "https://example.com/a", "mediaType": "text/plain"},
         {},
         5,
@@ -75,7 +78,9 @@ def test_parts_of_artifacts_are_contents() -> None:
     result = result_of_task(task("COMPLETED", artifacts=[{"parts": parts}]))
     content = result["content"]
     assert isinstance(content, list)
-    assert [part["type"] for part in content] == ["text", "text", "image", "resource", "resource_link", "text"]
+    kinds = ["text", "text", "image", "resource", "text", "image", "resource", "resource_link", "text"]
+    assert [part["type"] for part in content] == kinds
+    assert (content[4]["text"], content[5]["data"]) == ("rows.csv:\na;b", "+/8=")
     assert content[-1]["text"] == "task_id: t1, context_id: c1"
     assert texts(result_of_message({"parts": [{"text": "hi"}]})) == ["hi"]
 
