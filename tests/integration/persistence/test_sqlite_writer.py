@@ -73,6 +73,26 @@ async def test_a_failing_unit_in_a_batch_leaves_its_neighbours_committed(sqlite:
     assert await thread_numbers(sqlite) == [1, 3]
 
 
+async def test_units_of_a_batch_are_executed_again_in_savepoints_only_if_one_fails(sqlite: SqliteDatabase) -> None:
+    executed: list[int] = []
+
+    def noting(number: int) -> Unit[int]:
+        def unit(connection: Connection) -> int:
+            executed.append(number)
+            return adding(number)(connection)
+
+        return unit
+
+    for units in ([noting(1), noting(2)], [noting(3), failing_after_adding(4), noting(5)]):
+        gate, holder = await behind_a_gate(sqlite)
+        waiting = [asyncio.create_task(sqlite.write(unit, scope=SYSTEM)) for unit in units]
+        await asyncio.sleep(0)
+        gate.open()
+        await asyncio.gather(holder, *waiting, return_exceptions=True)
+    assert executed == [1, 2, 3, 3, 5]
+    assert await thread_numbers(sqlite) == [1, 2, 3, 5]
+
+
 async def test_a_failing_commit_fails_every_unit_of_its_batch_and_no_later_one(sqlite: SqliteDatabase) -> None:
     gate, holder = await behind_a_gate(sqlite)
     units = [adding(1), leaving_a_dangling_reference, adding(2)]

@@ -141,14 +141,15 @@ class SqliteDatabase:
         return await job.wait()
 
     def _commit(self, connection: Connection, group: "list[Job[Any]]") -> None:
-        """One transaction, with a savepoint for each unit. A unit that fails is undone alone; a commit fails for its group."""
+        """One transaction. A unit that fails is undone alone; a commit fails for its group."""
         raw = raw_of(connection)
+        wanted = [job for job in group if not job.withdrawn]
         raw.execute("BEGIN IMMEDIATE").close()
-        execute = _execute_alone if len(group) == 1 else _execute_in_savepoint
         try:
-            for job in group:
-                if not job.withdrawn:
-                    execute(job, connection, raw)
+            if len(wanted) == 1:
+                _execute_alone(wanted[0], connection, raw)
+            elif not _executed_together(wanted, connection, raw):
+                _execute_in_savepoints(wanted, connection, raw)
             if raw.in_transaction:
                 raw.execute("COMMIT").close()
                 self._commits += 1
@@ -194,15 +195,29 @@ def _execute_alone(job: Job[Any], connection: Connection, raw: sqlite3.Connectio
             raw.execute("ROLLBACK").close()
 
 
-def _execute_in_savepoint(job: Job[Any], connection: Connection, raw: sqlite3.Connection) -> None:
-    raw.execute("SAVEPOINT unit").close()
+def _executed_together(group: "list[Job[Any]]", connection: Connection, raw: sqlite3.Connection) -> bool:
+    """Whether no unit has failed. After a failure all are undone, and a new transaction has begun (ADR 0112)."""
     try:
-        job.execute(connection)
-    except Exception as error:  # noqa: BLE001  # for the unit's caller
-        job.fail(error)
-        # After some errors (disk full) SQLite has undone the whole transaction: this raises, and the group has failed.
-        raw.execute("ROLLBACK TO unit").close()
-    raw.execute("RELEASE unit").close()
+        for job in group:
+            job.execute(connection)
+    except Exception:  # noqa: BLE001  # raised again where units are executed in savepoints
+        if raw.in_transaction:
+            raw.execute("ROLLBACK").close()
+        raw.execute("BEGIN IMMEDIATE").close()
+        return False
+    return True
+
+
+def _execute_in_savepoints(group: "list[Job[Any]]", connection: Connection, raw: sqlite3.Connection) -> None:
+    for job in group:
+        raw.execute("SAVEPOINT unit").close()
+        try:
+            job.execute(connection)
+        except Exception as error:  # noqa: BLE001  # for the unit's caller
+            job.fail(error)
+            # After some errors (disk full) SQLite has undone the whole transaction: this raises, and the group has failed.
+            raw.execute("ROLLBACK TO unit").close()
+        raw.execute("RELEASE unit").close()
 
 
 def _read(connection: Connection, batch: "list[Job[Any]]") -> None:
