@@ -11,7 +11,7 @@ from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
 from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, Case
 from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
-from tests.people_builders import a_user
+from tests.people_builders import a_console_session, a_user
 
 RUN_BODY: dict[str, object] = {"agent": "guide", "input": "hello"}
 AGENT_BODY: dict[str, object] = {"name": "new", "model": MODEL}
@@ -140,6 +140,9 @@ CASES = [
         status=204,
         foreign=True,
     ),
+    Case(method="GET", path="/v1/sessions", role=Role.VIEWER),
+    Case(method="DELETE", path="/v1/sessions/{session_id}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="POST", path="/v1/sessions/end-all", role=Role.VIEWER, body={}),
     Case(method="DELETE", path="/v1/api-keys/{key_id}", role=Role.ADMIN, foreign=True),
     Case(method="POST", path="/v1/secrets", role=Role.ADMIN, status=201, body={"name": "NEW", "value": "a value"}),
     Case(method="GET", path="/v1/secrets", role=Role.ADMIN),
@@ -234,6 +237,7 @@ async def names(service: Service) -> dict[str, str]:
     await service.call("POST", "/v1/identity-providers", json={**IDP_BODY, "name": "ours", "client_id": "other"})
     user = await service.stores.user_access.add(a_user(), an_audit_event(1, action=AuditAction.USER_CREATED))
     await service.call("POST", "/v1/groups", json={"name": "leads", "members": [user.id]})
+    await service.stores.console_sessions.add(browser := a_console_session())
     service.worker.act = Act.ASK
     announced = {"agent": busy.json()["id"], "input": "hello", "webhook": "https://hooks.example.com/"}
     run = (await service.call("POST", "/v1/runs", json=announced)).json()
@@ -262,6 +266,7 @@ async def names(service: Service) -> dict[str, str]:
         "key_id": "key_viewer",
         "identity_provider": "ours",
         "user_id": user.id,
+        "session_id": browser.id,
         "group": "leads",
         "secret": "ONLY_HERE",
         "workflow": workflow.json()["id"],
