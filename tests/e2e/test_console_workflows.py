@@ -100,7 +100,7 @@ def test_a_workflow_is_started_approved_and_answered_while_its_graph_goes_on_by_
     expect(page.get_by_label("Input (JSON")).to_have_attribute("aria-invalid", "true")
     page.get_by_label("Input (JSON").fill('{"topic": "bridges"}')
     page.get_by_role("button", name="Start the run").click()
-    page.get_by_role("heading", name="Workflow run").wait_for()
+    page.get_by_text("Workflow run wfr_").wait_for()
 
     expect(drawn(person, "writer")).to_contain_text("? waiting")
     expect(page.get_by_label("Details").get_by_role("heading", name="writer")).to_be_visible()
@@ -260,6 +260,6 @@ def test_who_is_signed_out_meanwhile_comes_back_to_the_run_after_signing_in(brow
     somebody.page.get_by_label("API key").fill(service.key)
     somebody.page.unroute("**/stream?*")
     somebody.page.get_by_role("button", name="Sign in").click()
-    expect(somebody.page.get_by_role("heading", name="Workflow run")).to_be_visible()
+    expect(somebody.page.get_by_text("Workflow run wfr_")).to_be_visible()
     expect(somebody.page.locator("#connection")).to_have_text("Live")
     somebody.page.context.close()

@@ -41,7 +41,7 @@ class FormValues:
         row, _, field = rest.partition(".")
         if not field:
             return name.replace("_", " ").replace(".", ", ")
-        names = (self[f"{kind}.{row}.{name}"] for name in ("pattern", "id", "claim"))
+        names = (self[f"{kind}.{row}.{name}"] for name in ("pattern", "id", "claim", "name"))
         named = next(filter(None, names), "without a name")
         return f"{kind} {named}, {field.replace('_', ' ')}"
 

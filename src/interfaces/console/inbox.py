@@ -177,12 +177,13 @@ class Inbox:
         page = await self._workflow_runs.execute(principal, wanted, PageRequest(limit=MOST))
         # A list has runs without their nodes.
         found = await asyncio.gather(*(_or_none(self._workflow_run.execute(principal, run.id)) for run in page.items))
+        names = {run.id: (await self._workflow_run.definition(principal, run)).name for run in found if run is not None}
         return [
             InboxItem(
                 key=f"{InboxKind.NODE}:{run.id}:{node.node_id}",
                 kind=InboxKind.NODE,
                 title=in_a_line(question.prompt) or node.node_id,
-                about=f"node {node.node_id} of a workflow",
+                about=f"node {node.node_id} of the workflow {names[run.id]}",
                 subject=question,
                 workflow_run=run,
                 since=node.started_at,

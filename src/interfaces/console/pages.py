@@ -12,6 +12,7 @@ from litestar import Response
 
 from domain.hidden_text import revealed, revealed_json
 from domain.identity.role import Role
+from domain.json_value import JsonValue
 from domain.runs.run import Run
 from domain.threads.message import TextContent
 from interfaces.console.requests import ConsoleRequest
@@ -130,6 +131,7 @@ class Pages:
             "twice": twice,
             "asked": asked,
             "in_a_line": in_a_line,
+            "said": said,
             "took": took,
             "word": word,
         }
@@ -199,6 +201,20 @@ def asked(run: Run) -> str:
         if isinstance(part, TextContent) and (title := in_a_line(part.text)):
             return title
     return "An image or a file" if run.input else "No text"
+
+
+def said(value: JsonValue) -> str:
+    """The first words of a JSON value, in a line; of an object those of its values."""
+    match value:
+        case None:
+            return ""
+        case str():
+            return in_a_line(value)
+        case Mapping() | list():
+            parts = value.values() if isinstance(value, Mapping) else value
+            return in_a_line(" · ".join(filter(None, map(said, parts))))
+        case _:
+            return in_a_line(json.dumps(value))
 
 
 def took(run: Run) -> float | None:

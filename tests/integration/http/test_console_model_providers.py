@@ -3,6 +3,8 @@
 import pytest
 
 from domain.identity.role import Role
+from domain.secrets.secret import SecretRef
+from tests.builders import ORG
 from tests.integration.http.service import Service, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_agents import fields_of
@@ -75,6 +77,48 @@ async def test_the_vendors_address_follows_a_change_of_the_region(service: Servi
     now = await saved(service)
     assert "us-east-1" in str(now["base_url"])
     assert dict(now["cloud"])["region"] == "us-east-1"  # type: ignore[call-overload]
+
+
+async def test_deployments_are_added_changed_and_removed_and_keep_the_keys_that_are_not_entered(
+    service: Service,
+) -> None:
+    stored = [{"name": "eu", "api_key": "k-2"}, {"name": "us", "api_key": {"secret": "ACME"}, "weight": 3}]
+    browser = await with_provider(service, api_key="k-1", deployments=stored)
+    form = await form_of(service, browser)
+    added = {
+        "deployment.n1.name": "asia",
+        "deployment.n1.base_url": "https://asia.example.com/v1",
+        "deployment.n1.api_key": "k-3",
+    }
+    changed = {"deployment.0.weight": "2", "deployment.1.name": "usa", "deployment.1.secret": "OTHER"}
+    answer = await browse(service, "POST", PAGE, headers=browser, data=form | added | changed)
+    assert "Saved as version 2." in answer.text
+    assert "k-2" not in answer.text
+    assert "k-3" not in answer.text
+    assert (await saved(service))["deployments"] == [
+        {"name": "eu", "base_url": None, "api_key": "[hidden]", "weight": 2},
+        {"name": "usa", "base_url": None, "api_key": {"secret": "OTHER"}, "weight": 3},
+        {"name": "asia", "base_url": "https://asia.example.com/v1", "api_key": "[hidden]", "weight": 1},
+    ]
+    keys = [each.api_key for each in (await service.stores.model_providers.all(ORG))[0].deployments]
+    assert keys == ["k-2", SecretRef("OTHER"), "k-3"]
+    left = {
+        name: value for name, value in (await form_of(service, browser)).items() if not name.startswith("deployment.1.")
+    }
+    await browse(service, "POST", PAGE, headers=browser, data=left | {"deployment.0.no_key": "on"})
+    now = (await service.stores.model_providers.all(ORG))[0].deployments
+    assert [(each.name, each.api_key) for each in now] == [("eu", None), ("asia", "k-3")]
+
+
+async def test_what_is_wrong_in_a_deployment_is_said_at_its_field(service: Service) -> None:
+    browser = await with_provider(service, deployments=[{"name": "eu", "api_key": "k-2"}])
+    form = await form_of(service, browser)
+    for field, value in (("weight", "much"), ("weight", "0"), ("name", "Not A Name"), ("base_url", "no address")):
+        refused = await browse(service, "POST", PAGE, headers=browser, data=form | {f"deployment.0.{field}": value})
+        assert refused.status_code == 422
+        assert f'id="deployment-0-{field}-fault"' in refused.text
+        assert "k-2" not in refused.text
+    assert (await saved(service))["version"] == 1
 
 
 async def test_what_is_wrong_is_said_at_its_field_and_a_key_is_asked_for_again(service: Service) -> None:

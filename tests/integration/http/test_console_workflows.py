@@ -135,14 +135,20 @@ async def test_a_version_that_names_what_is_gone_is_not_restored(stocked: Servic
     assert "There is no MCP server" in html.unescape(refused.text)
 
 
-async def test_a_run_of_a_workflow_that_is_not_in_the_list_names_it_by_its_id(stocked: Service) -> None:
+async def test_runs_are_titled_by_their_input_or_their_workflow_though_it_is_deleted(stocked: Service) -> None:
     path = await saved(stocked)
     admin = await signed_in(stocked)
-    await browse(stocked, "POST", f"{path}/runs", headers=admin, data={"input": "{}"})
+    for given in ("{}", '{"question": "How wide is the Danube?", "days": 3}'):
+        await browse(stocked, "POST", f"{path}/runs", headers=admin, data={"input": given})
     await browse(stocked, "POST", f"{path}/delete", headers=admin)
+    page = (await browse(stocked, "GET", "/console/workflows", headers=admin)).text
+    titles = re.findall(
+        r'<td class="title"><a href="(/console/workflows/runs/[^"]+)" title="wfr_[^"]+">([^<]+)</a>', page
+    )
+    assert [title for _, title in titles] == ["How wide is the Danube? · 3", "answers"]
     assert (
-        f"<td>{path.rpartition('/')[2]}</td>"
-        in (await browse(stocked, "GET", "/console/workflows", headers=admin)).text
+        "<h1>answers: How wide is the Danube? · 3</h1>"
+        in (await browse(stocked, "GET", titles[0][0], headers=admin)).text
     )
 
 

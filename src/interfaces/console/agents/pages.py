@@ -26,6 +26,7 @@ from interfaces.console.agents.settings_fields import CHOICES
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.policy_rows import PREFIX
+from interfaces.console.run_starters import RunStarters
 from interfaces.console.version_changes import Change, changes
 from interfaces.console.whole_lists import all_of
 from interfaces.http.agents.views import agent_view
@@ -76,6 +77,7 @@ class AgentPages:
         list_mcp_servers: ListMcpServers,
         get_organization: GetOrganization,
         explain_agent: ExplainAgent,
+        run_starters: RunStarters,
     ) -> None:
         self._get_agent = get_agent
         self._list_agents = list_agents
@@ -85,6 +87,7 @@ class AgentPages:
         self._list_servers = list_mcp_servers
         self._get_organization = get_organization
         self._explain = explain_agent
+        self._starters = run_starters
 
     async def listed(self, principal: Principal, cursor: str | None) -> dict[str, object]:
         page = await self._list_agents.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
@@ -210,15 +213,17 @@ class AgentPages:
                 return
 
     async def _actors(self, principal: Principal, agent_id: str) -> dict[int, str]:
-        """The actor of each version, from the newest five hundred entries."""
+        """Who saved each version, by name, from the newest five hundred entries."""
         page = await self._list_audit.execute(
             principal=principal,
             wanted=AuditFilter(resource=agent_id, action=_AGENT_ACTIONS),
             page=PageRequest(limit=MAX_PAGE_SIZE),
         )
-        return {
+        actors = {
             version: event.actor for event in page.items if isinstance(version := event.details.get("version"), int)
         }
+        names = await self._starters.names(principal, actors.values())
+        return {version: names[actor] for version, actor in actors.items()}
 
 
 def _time(text: str) -> datetime | None:

@@ -1,5 +1,6 @@
 """The audit trail: reading, searching, exporting, verifying."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Annotated
 from urllib.parse import urlencode
@@ -9,6 +10,7 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
+from application.agents.name_agents import NameAgents
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
@@ -16,8 +18,9 @@ from application.audit.verify_audit_chain import VerifyAuditChain
 from application.mcp.queries import ListMcpServers
 from application.system.pages import PageRequest
 from domain.audit.chain_check import ChainProblem
-from domain.audit.event import AuditAction
+from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import invalid
+from domain.ids import AgentId
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.run_list import begin_of
@@ -92,6 +95,7 @@ async def show_audit(
     list_audit_events: NamedDependency[ListAuditEvents],
     list_mcp_servers: NamedDependency[ListMcpServers],
     run_starters: NamedDependency[RunStarters],
+    name_agents: NamedDependency[NameAgents],
     asked: NamedDependency[Asked],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
@@ -101,6 +105,8 @@ async def show_audit(
     )
     principal = request.principal
     servers = () if cursor else await all_of(lambda wanted: list_mcp_servers.execute(principal=principal, page=wanted))
+    found = await name_agents.execute(principal, _agents(page.items))
+    agents = {agent_id: agent.name for agent_id, agent in found.items()}
     context = {
         "events": page.items,
         "next_cursor": page.next_cursor,
@@ -108,9 +114,21 @@ async def show_audit(
         "actions": list(AuditAction),
         "is_first": not cursor,
         "servers": sorted(((server.id, server.config.slug) for server in servers), key=lambda each: each[1]),
-        "names": await run_starters.names(principal, (event.actor for event in page.items)),
+        "names": await run_starters.names(principal, _named(page.items)) | agents,
     }
     return pages.show(request, "audit.html", context)
+
+
+def _named(events: Iterable[AuditEvent]) -> Iterator[str]:
+    """Who acted, and the keys and users that were acted on."""
+    for event in events:
+        yield event.actor
+        if event.resource.startswith(("key_", "usr_")):
+            yield event.resource
+
+
+def _agents(events: Iterable[AuditEvent]) -> Iterator[AgentId]:
+    return (AgentId(event.resource) for event in events if event.resource.startswith("agt_"))
 
 
 @get("/audit/export", dependencies=_FILTERED)

@@ -19,6 +19,7 @@ from interfaces.client_configs import CLIENTS
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.run_starters import RunStarters
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 
@@ -36,11 +37,13 @@ class GatewayPages:
         list_gateway_sessions: ListGatewaySessions,
         list_agents: ListAgents,
         name_agents: NameAgents,
+        run_starters: RunStarters,
         clock: Clock,
     ) -> None:
         self._list = list_gateway_sessions
         self._list_agents = list_agents
         self._name_agents = name_agents
+        self._starters = run_starters
         self._clock = clock
 
     async def of(self, principal: Principal, cursor: str | None) -> dict[str, object]:
@@ -53,6 +56,7 @@ class GatewayPages:
             "agents": [each for each in agents if each.config.enabled],
             "may_open": principal.role.includes(Role.OPERATOR),
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in page.items)),
+            "names": await self._starters.names(principal, (each.created_by for each in page.items)),
             "now": self._clock.now(),
             "hours": HOURS,
         }

@@ -16,6 +16,7 @@ from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.model_provider_form import (
     CHOICES,
+    DEPLOYMENT,
     provider_changes,
     provider_field,
     provider_values,
@@ -58,7 +59,8 @@ class ModelProviderPages:
             **CHOICES,
             "stored": model_provider_view(provider),
             "secrets": secrets,
-            "form": form or shown(provider),
+            "form": (entered := form or shown(provider)),
+            "deployments": entered.rows(DEPLOYMENT),
             "faults": faults,
             "said": said,
         }
@@ -93,7 +95,7 @@ async def save_model_provider(
     principal, form = request.principal, FormValues(data)
     provider = await model_provider_pages.provider(principal, name)
     try:
-        body = decoded_body(UpdateModelProviderBody, provider_changes(form, shown(provider)))
+        body = decoded_body(UpdateModelProviderBody, provider_changes(form, shown(provider), provider.deployments))
         saved = await update_model_provider.execute(
             UpdateModelProviderCommand(
                 principal=principal,
@@ -103,20 +105,21 @@ async def save_model_provider(
             )
         )
     except ServiceError as error:
-        faults = _faults(error, has_key=bool(form["provider_api_key"]))
+        faults = _faults(error, form)
         context = await model_provider_pages.of(principal, provider, without_key(form), faults=faults)
         return pages.show(request, _FORM, context, status=422)
     said = f"Saved as version {saved.version}. The next model call uses it."
     return pages.show(request, _FORM, await model_provider_pages.of(principal, saved, said=said))
 
 
-def _faults(error: ServiceError, *, has_key: bool) -> FieldFaults:
-    """The faults of a form, whose key must be entered again. Raises errors that are none of the form."""
+def _faults(error: ServiceError, form: FormValues) -> FieldFaults:
+    """The faults of a form, whose keys must be entered again. Raises errors that are none of the form."""
     if error.kind is ErrorKind.PRECONDITION:
         others = ["Another admin saved it meanwhile. Load the page again to see their changes."]
         return FieldFaults(others=others)
     if error.kind is not ErrorKind.INVALID:
         raise error
-    faults = FieldFaults.of_refusal(error, provider_field)
-    again = {"provider_api_key": ["must be entered again"]} if has_key else {}
+    faults = FieldFaults.of_refusal(error, lambda path: provider_field(form, path))
+    entered = [name for name, value in form.beginning("").items() if name.endswith("api_key") and value]
+    again = {name: ["must be entered again"] for name in entered}
     return FieldFaults(by_field={**again, **faults.by_field}, others=faults.others)

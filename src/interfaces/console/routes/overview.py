@@ -12,7 +12,7 @@ from litestar.di import NamedDependency
 
 from application.agents.name_agents import NameAgents
 from application.mcp.ports import ServerState, ServerStatus
-from application.mcp.queries import GetMcpServerStatus, ListMcpServers
+from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.system.pages import PageRequest
@@ -40,8 +40,11 @@ _BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLine:
+    """`quarantined` counts its tools that wait for approval."""
+
     server: McpServer
     status: ServerStatus
+    quarantined: int
 
 
 class Overview:
@@ -57,6 +60,7 @@ class Overview:
         budgets: Budgets,
         list_mcp_servers: ListMcpServers,
         get_mcp_server_status: GetMcpServerStatus,
+        get_mcp_server_tools: GetMcpServerTools,
         get_usage: GetUsage,
         clock: Clock,
     ) -> None:
@@ -67,6 +71,7 @@ class Overview:
         self._budgets = budgets
         self._list_servers = list_mcp_servers
         self._server_status = get_mcp_server_status
+        self._server_tools = get_mcp_server_tools
         self._get_usage = get_usage
         self._clock = clock
 
@@ -91,7 +96,7 @@ class Overview:
             "waiting": len(waiting),
             "waits": sorted(Counter(item.kind for item in waiting).items(), key=lambda each: -each[1]),
             "soonest": next((item for item in waiting if item.due is not None), None),
-            "troubled": [line for line in servers if _is_troubled(line.status)],
+            "troubled": [line for line in servers if line.quarantined or _is_troubled(line.status)],
             "server_count": len(servers),
             "gauges": [each for each in _gauges(budgets) if each.budget is not None][:MOST_BUDGETS],
             "cost_today": cost,
@@ -109,8 +114,10 @@ class Overview:
         page = await self._list_servers.execute(principal=principal, page=PageRequest(limit=RECENT))
 
         async def line(server: McpServer) -> ServerLine:
+            status = await self._server_status.execute(principal=principal, server=server.id)
+            catalog = (await self._server_tools.execute(principal, server.id)).catalog
             return ServerLine(
-                server=server, status=await self._server_status.execute(principal=principal, server=server.id)
+                server=server, status=status, quarantined=0 if catalog is None else len(catalog.quarantined)
             )
 
         return list(await asyncio.gather(*map(line, page.items)))

@@ -188,7 +188,9 @@ async def _refused(
 ) -> Response[str]:
     """The form with its faults; secret values must be entered `again`."""
     if error.kind is ErrorKind.INVALID:
-        faults = FieldFaults.of_refusal(error, lambda path: f"{prefix}_{provider_field(path).removeprefix(PREFIX)}")
+        faults = FieldFaults.of_refusal(
+            error, lambda path: f"{prefix}_{provider_field(form, path).removeprefix(PREFIX)}"
+        )
     elif error.code == "model_provider_exists":
         faults = FieldFaults(by_field={"provider_name": [error.detail]})
     else:

@@ -14,13 +14,13 @@ from application.sources.delete_source import DeleteSource, DeleteSourceCommand
 from application.sources.queries import ListSources, ReadSource
 from application.system.pages import PageRequest
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
-from application.threads.queries import GetThread, ListConversations
+from application.threads.queries import GetThread, ListConversations, ListMessages
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.errors import Violation, invalid
 from domain.identity.role import Role
 from domain.ids import SourceId, ThreadId
 from interfaces.console.inbox_answers import is_from_inbox, settled
-from interfaces.console.pages import Pages
+from interfaces.console.pages import Pages, in_a_line
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
@@ -60,14 +60,17 @@ async def show_thread(
     thread_id: FromPath[str],
     pages: NamedDependency[Pages],
     get_thread: NamedDependency[GetThread],
+    list_messages: NamedDependency[ListMessages],
     list_sources: NamedDependency[ListSources],
 ) -> Response[str]:
-    """Its state and its files."""
+    """Its state and its files, under its first words."""
     principal, wanted = request.principal, ThreadId(thread_id)
     thread = await get_thread.execute(principal, wanted)
     sources = await all_of(lambda page: list_sources.execute(principal, wanted, page))
+    first = (await list_messages.execute(principal, wanted, PageRequest(limit=1))).items
     context = {
         "thread": thread,
+        "opening": in_a_line(first[0].text) if first else "",
         "sources": sources,
         "may_release": principal.role.includes(Role.OPERATOR),
         "may_add": principal.role.includes(Role.RUNNER),

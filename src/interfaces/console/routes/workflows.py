@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, cast
 
 from litestar import Response, get, post
@@ -15,17 +15,19 @@ from application.workflows.create_workflow import CreateWorkflow, CreateWorkflow
 from application.workflows.delete_workflow import DeleteWorkflow, DeleteWorkflowCommand
 from application.workflows.ports import WorkflowRunFilter
 from application.workflows.queries import GetWorkflow, ListWorkflows, ListWorkflowVersions
-from application.workflows.run_queries import ListWorkflowRuns
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
 from application.workflows.start_workflow_run import StartWorkflowRun, StartWorkflowRunCommand
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
 from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.ids import WorkflowRunId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
 from domain.workflows.plan import Plan
+from domain.workflows.run import WorkflowRun
 from interfaces.console.canvas import CanvasChoices, forms_text, graph_text, places
 from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.json_text import JsonTextError, json_of
@@ -41,6 +43,7 @@ from interfaces.http.workflows.views import FaultView
 
 PAGE = 100
 RECENT = 20
+_AT_ONCE = 8
 BEGINNING = """name: workflow
 nodes:
   - id: start
@@ -59,10 +62,12 @@ class WorkflowPages:
         get_workflow: GetWorkflow,
         list_workflow_versions: ListWorkflowVersions,
         list_workflow_runs: ListWorkflowRuns,
+        get_workflow_run: GetWorkflowRun,
     ) -> None:
         self._get = get_workflow
         self._versions = list_workflow_versions
         self._runs = list_workflow_runs
+        self._run = get_workflow_run
 
     async def of(self, principal: Principal, workflow: str, version: int | None) -> dict[str, object]:
         """The newest version, or that one. Raises NOT_FOUND."""
@@ -82,6 +87,7 @@ class WorkflowPages:
             "newest": newest.version,
             "versions": versions,
             "runs": runs.items,
+            "inputs": await inputs_of(self._run, principal, runs.items),
             "graph": graph_text(shown.definition),
             "plan": compilation.plan,
             "nodes": nodes_of(shown.definition),
@@ -92,6 +98,24 @@ class WorkflowPages:
             "may_run": principal.role.includes(Role.RUNNER),
             "may_change": principal.role.includes(Role.ADMIN),
         }
+
+
+async def inputs_of(
+    get_workflow_run: GetWorkflowRun, principal: Principal, runs: Sequence[WorkflowRun]
+) -> dict[WorkflowRunId, JsonValue]:
+    """The input of each run, by which lists name it: lists leave it out. Runs that were removed meanwhile have none."""
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def read(run: WorkflowRun) -> JsonValue:
+        try:
+            async with places:
+                return (await get_workflow_run.execute(principal, run.id)).input
+        except ServiceError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            return None
+
+    return dict(zip((run.id for run in runs), await asyncio.gather(*map(read, runs)), strict=True))
 
 
 def _input_schema(plan: Plan | None) -> JsonObject | None:
@@ -118,6 +142,7 @@ async def show_workflows(
     pages: NamedDependency[Pages],
     list_workflows: NamedDependency[ListWorkflows],
     list_workflow_runs: NamedDependency[ListWorkflowRuns],
+    get_workflow_run: NamedDependency[GetWorkflowRun],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
     """Workflows, newest first, and the latest runs."""
@@ -125,11 +150,16 @@ async def show_workflows(
     found = await list_workflows.execute(principal=principal, page=PageRequest(limit=PAGE, cursor=cursor))
     everything = WorkflowRunFilter(workflow_id=None, status=None)
     runs = await list_workflow_runs.execute(principal, everything, PageRequest(limit=RECENT))
+    names = {each.id: each.definition.name for each in found.items}
+    for run in runs.items:
+        if run.workflow_id not in names:  # of another page, or deleted
+            names[run.workflow_id] = (await get_workflow_run.definition(principal, run)).name
     context = {
         "workflows": found.items,
         "next_cursor": found.next_cursor,
         "runs": runs.items,
-        "names": {each.id: each.definition.name for each in found.items},
+        "names": names,
+        "inputs": await inputs_of(get_workflow_run, principal, runs.items),
         "may_change": principal.role.includes(Role.ADMIN),
     }
     return pages.show(request, "workflows.html", context)
