@@ -166,9 +166,30 @@ def test_an_approval_is_requested_and_answered_by_items(connect: Connect, approv
     decided = client.responses.create(
         model="notes", input=[{**decision, "reason": "Not that."}], previous_response_id=asked.id
     )
+    calls_asked = {item.name: item.approval_request_id for item in decided.output if item.type == "mcp_call"}
+    assert calls_asked == {"note": request.id, "look": None}
     assert said in decided.output_text
     calls = {item.name: item.status for item in decided.output if item.type == "mcp_call"}
     assert calls == {"note": "completed" if approve else "failed", "look": "completed"}
+
+
+@pytest.mark.requirement("C3")
+@pytest.mark.parametrize("first", [True, False])
+def test_a_response_after_an_approval_is_in_the_background_if_its_own_request_says_so(
+    connect: Connect, first: bool
+) -> None:
+    client = connect()
+    asked = client.responses.create(model="notes", input="note it", background=first)
+    list(client.responses.retrieve(asked.id, stream=True))
+    asked = client.responses.retrieve(asked.id)
+    [request] = [item for item in asked.output if item.type == "mcp_approval_request"]
+    answer = {"type": "mcp_approval_response", "approval_request_id": request.id, "approve": True}
+    decided = client.responses.create(
+        model="notes", input=[answer], previous_response_id=asked.id, background=not first
+    )
+    assert (asked.background, decided.background) == (first, not first)
+    for response in (asked, decided):
+        assert client.responses.retrieve(response.id).background is response.background
 
 
 @pytest.mark.requirement("C3")
@@ -284,15 +305,20 @@ def test_a_client_reads_on_after_a_kill_and_misses_nothing(tmp_path: Path) -> No
 
 
 def test_answers_have_the_properties_of_the_types(service: Service, connect: Connect) -> None:
-    """All that the library's types have, but for what an answer repeats of its request."""
+    """All that the library's types have, but for tools as the request has them, and deltas, which have what is new."""
     client = connect()
     asked = client.responses.create(model="asks", input="weather?", tools=[WEATHER])
     looked = client.responses.create(model="looks", input="look", tools=[WATCHED])
     waits = client.responses.create(model="notes", input="note it")
     chat = client.chat.completions.create(model="told", messages=[{"role": "user", "content": "hello"}])
-    repeated = {"FunctionTool", "Mcp", "Reasoning", "ResponseTextConfig"}
-    answers = [*_models(asked), *_models(looked), *_models(waits), *_models(chat)]
-    answers = [model for model in answers if type(model).__name__ not in repeated]
+    chunks = client.chat.completions.create(model="looks", messages=[{"role": "user", "content": "look"}], stream=True)
+    events = client.responses.create(model="looks", input="look", stream=True)
+    conversation = client.conversations.create()
+    client.responses.create(model="looks", input="look", conversation=conversation.id)
+    items = client.conversations.items.list(conversation.id)
+    given = [asked, looked, waits, chat, *chunks, *events, conversation, *items, *client.models.list()]
+    partial = {"FunctionTool", "Mcp", "ChoiceDelta"}
+    answers = [model for value in given for model in _models(value) if type(model).__name__ not in partial]
     missing = [
         f"{type(model).__name__}.{name}"
         for model in answers

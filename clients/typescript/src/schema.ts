@@ -3937,6 +3937,10 @@ export interface components {
              * @enum {string}
              */
             type: "run.resumed";
+            /** @description What answers in the protocol of its client repeat of the request. */
+            client_request?: {
+                [key: string]: unknown;
+            };
         };
         /**
          * RunStartedEvent

@@ -22,7 +22,7 @@ from domain.errors import Violation, existing, invalid
 from domain.identity.api_key import Principal, person_of
 from domain.identity.role import Role
 from domain.ids import RunId, ToolCallId
-from domain.json_value import JsonValue
+from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import ElicitationAction
 from domain.mcp.server import Credentials
 from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
@@ -43,12 +43,14 @@ class ClientToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRunCommand:
-    """Results and decisions for some or all pending calls."""
+    """Results and decisions for some or all pending calls. `client_request` is what the answer in a client's protocol repeats
+    from its request."""
 
     principal: Principal
     run_id: RunId
     tool_results: tuple[ClientToolResult, ...] = ()
     approvals: tuple[CallDecision, ...] = ()
+    client_request: JsonObject | None = None
 
 
 class ResumeRun:
@@ -119,7 +121,14 @@ class ResumeRun:
         )
         return await self._resumed(
             run,
-            Resumption(results=results, answers=answers, outcomes=decided, actor=command.principal.key_id, at=now),
+            Resumption(
+                results=results,
+                answers=answers,
+                outcomes=decided,
+                actor=command.principal.key_id,
+                at=now,
+                client_request=command.client_request,
+            ),
         )
 
     async def _resumed(self, run: Run, resumption: Resumption) -> Run:

@@ -10,6 +10,7 @@ from domain.approvals.refusals import approval_decided, approval_expired
 from domain.audit.event import AuditEvent
 from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
+from domain.json_value import JsonObject
 from domain.runs.approvals import approved_call, denied_result
 from domain.runs.audit_trail import tool_call_audit
 from domain.runs.change import RunChange, RunFacts
@@ -26,7 +27,8 @@ _REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumption:
-    """Results of tools, answers to servers' questions, and outcomes of approvals from `actor`.
+    """Results of tools, answers to servers' questions, and outcomes of approvals from `actor`. `client_request` is for the
+    event.
 
     Rules:
     - Every result, answer and outcome must fit what is pending now. Otherwise all are rejected.
@@ -39,6 +41,7 @@ class Resumption:
     outcomes: tuple[ApprovalOutcome, ...] = ()
     actor: str
     at: datetime
+    client_request: JsonObject | None = None
 
     def decide(self, facts: RunFacts) -> RunChange:
         """Raises CONFLICT `run_not_waiting`, `approval_decided`, `approval_expired`, INVALID `tool_call_not_pending`."""
@@ -71,7 +74,7 @@ class Resumption:
             run=replace(run, pending=pending) if stays else run.resumed(),
             events=(
                 *(tool_settled(call, server=None) for call in settled),
-                *(() if stays else (run_resumed(at=self.at),)),
+                *(() if stays else (run_resumed(at=self.at, client_request=self.client_request),)),
             ),
             changed=changed,
             settled=settled,

@@ -45,8 +45,10 @@ def turn_started(turn: int, *, at: datetime) -> NewEvent:
     return NewEvent(type=RunEventType.TURN_STARTED, at=at, data={"turn": turn})
 
 
-def run_resumed(*, at: datetime) -> NewEvent:
-    return NewEvent(type=RunEventType.RUN_RESUMED, at=at, data={})
+def run_resumed(*, at: datetime, client_request: JsonObject | None = None) -> NewEvent:
+    """`client_request` is what the answer in a client's protocol repeats from its request."""
+    data: JsonObject = {} if client_request is None else {"client_request": client_request}
+    return NewEvent(type=RunEventType.RUN_RESUMED, at=at, data=data)
 
 
 def run_requires_action(pending: tuple[ToolUse, ...], *, at: datetime) -> NewEvent:

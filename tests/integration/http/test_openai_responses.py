@@ -212,3 +212,16 @@ async def test_an_unexpected_error_ends_a_stream_with_an_error_and_nothing_of_it
 
 def events_in(text: str) -> list[dict[str, object]]:
     return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", RESPONSES), ("POST", f"{RESPONSES}/compact")])
+async def test_what_servers_of_the_protocol_may_leave_out_is_refused_with_what_to_do_instead(
+    service: Service, method: str, path: str
+) -> None:
+    headers = {"Connection": "Upgrade", "Upgrade": "websocket"}
+    response = await service.call(method, path, headers=headers, json=BODY if method == "POST" else None)
+    error = response.json()["error"]
+    assert (response.status_code, error["type"]) == (404, "invalid_request_error")
+    assert error["code"] == "endpoint_not_implemented"
+    assert "response" in error["message"]
+    assert (await service.call(method, path, token="dgm_unknown")).status_code == 401

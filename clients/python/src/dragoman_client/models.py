@@ -1664,6 +1664,8 @@ class RunResumedEvent(TypedDict):
     """Time of the event."""
     type: Literal['run.resumed']
     """Type of the event."""
+    client_request: NotRequired[dict[str, Any]]
+    """What answers in the protocol of its client repeat of the request."""
 
 
 class RunStartedEvent(TypedDict):

@@ -89,6 +89,8 @@ class ChunkView(TypedDict):
     created: int
     model: str
     choices: list[ChunkChoiceView]
+    service_tier: None
+    system_fingerprint: None
     usage: NotRequired[UsageView | None]
 
 
@@ -151,6 +153,8 @@ def chunk_view(run: Run, model: str, delta: DeltaView | None, finish: str | None
         "created": int(run.created_at.timestamp()),
         "model": model,
         "choices": [] if delta is None else [choice],
+        "service_tier": None,
+        "system_fingerprint": None,
     }
 
 

@@ -9,6 +9,7 @@ from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.ids import RunId, ToolCallId
+from domain.json_value import JsonObject
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run, RunStatus
 from interfaces.http.openai.ids import call_id, is_client_call, pending_call, run_of_call
@@ -33,7 +34,12 @@ class ClientCalls:
         self._resume_run = resume_run
 
     async def settle(
-        self, principal: Principal, results: Mapping[str, str], decisions: Mapping[str, Decided] = _NONE
+        self,
+        principal: Principal,
+        results: Mapping[str, str],
+        decisions: Mapping[str, Decided] = _NONE,
+        *,
+        client_request: JsonObject | None = None,
     ) -> Answer:
         """`decisions` are those about approvals, by the ids that the calls would have. With them, or without a call of
         the client, everything that the run waits for must be settled.
@@ -62,6 +68,7 @@ class ClientCalls:
                     for id_, given in found.items()
                     if given in decisions
                 ),
+                client_request=client_request,
             )
         )
         return Answer(run=resumed, after_seq=run.last_seq)

@@ -68,6 +68,11 @@ def unsupported(param: str, message: str) -> ServiceError:
     return ServiceError("unsupported_parameter", ErrorKind.INVALID, message, extra={"param": param})
 
 
+def not_implemented(message: str) -> ServiceError:
+    """The error for an optional endpoint of the protocol that Dragoman does not have."""
+    return ServiceError("endpoint_not_implemented", ErrorKind.NOT_FOUND, message)
+
+
 def stream_error(run_id: RunId, error: Exception) -> ErrorView:
     """The error that ends a stream, as its last item. Without it, libraries take what came for the whole answer. It is
     logged; the text of an unexpected error stays here."""

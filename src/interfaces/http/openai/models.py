@@ -13,6 +13,7 @@ class ModelView(TypedDict):
     object: str
     created: int
     owned_by: str
+    shutdown_date: None
 
 
 class ModelListView(TypedDict):
@@ -26,6 +27,7 @@ def model_view(agent: Agent) -> ModelView:
         "object": "model",
         "created": int(agent.created_at.timestamp()),
         "owned_by": "dragoman",
+        "shutdown_date": None,
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
+from domain.ids import ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.limits import IncompleteReason
@@ -14,6 +15,7 @@ from interfaces.http.openai.replies import Spending, text_of
 from interfaces.http.openai.response_ids import Place
 from interfaces.http.openai.response_items import (
     approval_item,
+    approval_request_id,
     arguments_text,
     function_item,
     mcp_call_item,
@@ -60,6 +62,8 @@ class ResponseEvents:
     _open: dict[str, Opened] = field(default_factory=dict)
     _calls: dict[str, JsonObject] = field(default_factory=dict)
     _of_client: set[str] = field(default_factory=set)
+    _asked: set[str] = field(default_factory=set)
+    _request: JsonObject = field(default_factory=dict)
     _held: JsonObject | None = None
 
     @property
@@ -77,6 +81,8 @@ class ResponseEvents:
             return
         if self.created_at is None:
             self.created_at = int(event.at.timestamp())
+            if event.type is RunEventType.RUN_RESUMED:
+                self._request = cast(JsonObject, event.data.get("client_request", {}))
             yield self._about("response.created")
             yield self._about("response.queued")
             yield from self._listed()
@@ -87,6 +93,7 @@ class ResponseEvents:
         return response_view(
             self.run,
             self.place,
+            asked={**(self.run.client_request or {}), **self._request},
             status=self.status,
             output=list(self.output),
             spent=self.spent,
@@ -184,7 +191,7 @@ class ResponseEvents:
     # --- calls ---
 
     def _begin_call(self, call: JsonObject, arguments: str) -> Iterator[JsonObject]:
-        item = mcp_call_item(call, "in_progress", arguments="")
+        item = self._call_item(call, "in_progress", arguments="")
         key = str(item["id"])
         self._calls[str(call["id"])] = {**call, "arguments": arguments}
         if key in self._open:
@@ -203,7 +210,7 @@ class ResponseEvents:
             call = self._calls.get(identifier, {"id": identifier, "name": result["tool_name"], "arguments": "{}"})
             yield from self._begin_call({"id": identifier, "name": call["name"]}, str(call["arguments"]))
             status = "failed" if result["is_error"] else "completed"
-            item = mcp_call_item(call, status, arguments=str(call["arguments"]), output=str(result["result"]))
+            item = self._call_item(call, status, arguments=str(call["arguments"]), output=str(result["result"]))
             opened = self._open[str(item["id"])]
             yield self._at(opened, str(item["id"]), f"response.mcp_call.{status}")
             yield self._done(opened, item)
@@ -217,6 +224,12 @@ class ResponseEvents:
     def _note_pending(self, event: RunEvent) -> None:
         pending = cast("list[JsonObject]", event.data["pending"])
         self._of_client |= {str(use["id"]) for use in pending if _is_of_client(use)}
+        self._asked |= {str(use["id"]) for use in pending if "approval_id" in use}
+
+    def _call_item(self, call: JsonObject, status: str, *, arguments: str, output: str | None = None) -> JsonObject:
+        asked = str(call["id"]) in self._asked
+        approval = approval_request_id(self.run.id, ToolCallId(str(call["id"]))) if asked else None
+        return mcp_call_item(call, status, arguments=arguments, output=output, approval=approval)
 
     def _listed(self) -> Iterator[JsonObject]:
         """The tools of the servers that the request names, as they were then."""
@@ -297,7 +310,8 @@ class ResponseEvents:
                 yield from self._close(f"msg_{own}", "incomplete")
             elif prefix == "mcp":
                 call = self._calls[f"call_{own}"]
-                yield self._done(self._open[key], mcp_call_item(call, "incomplete", arguments=str(call["arguments"])))
+                item = self._call_item(call, "incomplete", arguments=str(call["arguments"]))
+                yield self._done(self._open[key], item)
         self.status, self.completed_at = status, int(event.at.timestamp())
         yield self._about(kind)
         self.part += 1

@@ -54,8 +54,11 @@ def function_item(run_id: RunId, use: JsonObject, status: str, arguments: str) -
     }
 
 
-def mcp_call_item(call: JsonObject, status: str, *, arguments: str, output: str | None = None) -> JsonObject:
-    """`call` has `id` and `name` as models see it. An output with `status` failed is the error."""
+def mcp_call_item(
+    call: JsonObject, status: str, *, arguments: str, output: str | None = None, approval: str | None = None
+) -> JsonObject:
+    """`call` has `id` and `name` as models see it. An output with `status` failed is the error. `approval` is the id of the
+    request for an approval that the call had."""
     label, name = label_and_name(str(call["name"]))
     failed = status == "failed"
     error: JsonValue = {"type": "mcp_tool_execution_error", "content": output} if failed else None
@@ -68,7 +71,7 @@ def mcp_call_item(call: JsonObject, status: str, *, arguments: str, output: str 
         "output": None if failed else output,
         "error": error,
         "status": status,
-        "approval_request_id": None,
+        "approval_request_id": approval,
     }
 
 

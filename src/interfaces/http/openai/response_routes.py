@@ -8,6 +8,7 @@ from litestar.params import JSONBody, PathParameter, QueryParameter
 from litestar.response.base import ASGIResponse
 
 from interfaces.http.openai.chat import json_response
+from interfaces.http.openai.errors import not_implemented
 from interfaces.http.openai.lists import list_view
 from interfaces.http.openai.response_schemas import ResponseBody
 from interfaces.http.openai.responses import Responses
@@ -25,6 +26,24 @@ async def create_response(
     """Requires the role runner."""
     notes_of(request.scope).lasts_on_purpose = True
     return await responses.create(request.principal, data, request.receive, is_repeated=is_repeated_request(request))
+
+
+@get("/responses")
+async def open_socket(request: ApiRequest) -> ASGIResponse:
+    """Where clients of Open Responses open a WebSocket, which its servers may have."""
+    raise not_implemented(
+        "There are no WebSockets here, and responses are not listed. Send each response with `POST /responses`, with "
+        "`stream` for its events."
+    )
+
+
+@post("/responses/compact", status_code=200)
+async def compact_response(request: ApiRequest) -> ASGIResponse:
+    """The part of Open Responses that shortens an input."""
+    raise not_implemented(
+        "Input is not compacted. Continue with `previous_response_id` or `conversation` and new input only: the oldest turns "
+        "are left out where the model's context is full."
+    )
 
 
 @get("/responses/{response_id:str}")

@@ -78,7 +78,7 @@ class ResponseRuns:
         body.require_supported()
         given = read_input(body.input)
         if given.approvals or (given.messages and given.messages[-1].role == "tool"):
-            return await self._resumed(principal, given)
+            return await self._resumed(principal, body, given)
         agent = await self._get_agent.execute(principal, body.model)
         key = canonical_digest(["responses", principal.key_id, agent.id, body.model_dump(mode="json")])
         if is_repeated:
@@ -116,11 +116,14 @@ class ResponseRuns:
         run = (await self._start_run.execute(command)).run
         return run, Place(run_id=run.id)
 
-    async def _resumed(self, principal: Principal, given: ReadInput) -> tuple[Run, Place]:
+    async def _resumed(self, principal: Principal, body: ResponseBody, given: ReadInput) -> tuple[Run, Place]:
         results = conversation_of(given.messages).results if given.messages else {}
         decisions = {f"call_{answer.request_id.partition('_')[2]}": answer for answer in given.approvals}
         begun = await self._client_calls.settle(
-            principal, results, {key: (answer.approve, answer.reason) for key, answer in decisions.items()}
+            principal,
+            results,
+            {key: (answer.approve, answer.reason) for key, answer in decisions.items()},
+            client_request={"background": body.background or False},
         )
         seqs = [event.seq for event in await self._client_calls.waits(principal, begun.run)]
         if max(seqs, default=0) <= begun.after_seq:

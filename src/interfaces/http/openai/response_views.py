@@ -20,6 +20,7 @@ _ABSENT = (
     "user",
 )
 """Fields of the protocol that Dragoman has nothing for."""
+_NO_REASONING = ("summary", "generate_summary", "context", "mode")
 _DEFAULT_SAMPLING = 1.0
 """What the protocol shows for a value that is not set: Open Responses requires a number. Nothing is sent to the model."""
 _USED_UP = ("completed", "incomplete", "failed", "cancelled")
@@ -29,6 +30,7 @@ def response_view(
     run: Run,
     place: Place,
     *,
+    asked: JsonObject,
     status: str,
     output: list[JsonObject],
     spent: Spending,
@@ -37,8 +39,7 @@ def response_view(
     error: JsonObject | None,
     incomplete: JsonObject | None,
 ) -> JsonObject:
-    """A response: what its request said, and what has come of it. Times are in whole seconds since 1970."""
-    asked = run.client_request or {}
+    """A response: what its request said (`asked`), and what has come of it. Times are in whole seconds since 1970."""
     settings = run.model_settings
     return {
         **dict.fromkeys(_ABSENT),
@@ -59,7 +60,7 @@ def response_view(
         "output": [*output],
         "parallel_tool_calls": settings.parallel_tool_calls is not False,
         "previous_response_id": _previous(place, asked),
-        "reasoning": {"effort": _named(settings.effort), "summary": None},
+        "reasoning": {"effort": _named(settings.effort), **dict.fromkeys(_NO_REASONING)},
         "service_tier": "default",
         "store": asked.get("store", True),
         "presence_penalty": 0.0,

@@ -182,6 +182,9 @@ class RunResumedEvent(EventView):
     """Nothing is pending any more; the run is queued again."""
 
     type: Annotated[Literal["run.resumed"], _TYPE]
+    client_request: NotRequired[
+        Annotated[dict[str, object], "What answers in the protocol of its client repeat of the request."]
+    ]
 
 
 class RunHaltedEvent(EventView):
