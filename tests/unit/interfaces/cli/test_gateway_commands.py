@@ -90,6 +90,7 @@ STARTED: JsonObject = {
     "args": ["-y", "mcp-remote", URL, "--header", "Authorization:${AUTH_HEADER}"],
     "env": {"AUTH_HEADER": "Bearer dgs_secret"},
 }
+OPENCODE: JsonObject = {"type": "remote", "oauth": False, "url": URL}
 FILES: dict[str, JsonObject] = {
     "claude-code": {"mcpServers": {"dragoman": {"type": "http", "url": URL, "headers": {**HEADERS}}}},
     "claude-desktop": {"mcpServers": {"dragoman": {**STARTED}}},
@@ -98,7 +99,8 @@ FILES: dict[str, JsonObject] = {
     "cursor": {"mcpServers": {"dragoman": {"url": URL, "headers": {**HEADERS}}}},
     "gemini-cli": {"mcpServers": {"dragoman": {"httpUrl": URL, "headers": {**HEADERS}}}},
     "mcp-remote": {"mcpServers": {"dragoman": {**STARTED}}},
-    "opencode": {"mcp": {"dragoman": {"type": "remote", "enabled": True, "url": URL, "headers": {**HEADERS}}}},
+    "opencode": {"mcp": {"servers": {"dragoman": {**OPENCODE, "headers": {**HEADERS}}}}},
+    "opencode-v1": {"mcp": {"dragoman": {**OPENCODE, "enabled": True, "headers": {**HEADERS}}}},
     "vscode": {"servers": {"dragoman": {"type": "http", "url": URL, "headers": {**HEADERS}}}},
     "windsurf": {"mcpServers": {"dragoman": {"serverUrl": URL, "headers": {**HEADERS}}}},
     "zed": {"context_servers": {"dragoman": {"url": URL, "headers": {**HEADERS}}}},
