@@ -1,6 +1,6 @@
 """What the hot paths execute: instructions of Python, C calls and SQL statements of a call through the gateway and of a run's turn.
 
-`python -m benchmarks.counts` prints a report. Counts hardly depend on the machine, but on the version of Python, and say little of
+`python -m benchmarks.counts` prints a report, with `--postgres` on PostgreSQL, where statements are not counted. Counts hardly depend on the machine, but on the version of Python, and say little of
 time: they help to find where a change has made a path longer.
 """
 
@@ -17,6 +17,7 @@ from http.client import HTTPConnection
 from itertools import pairwise
 
 from benchmarks.calls import tool_call
+from benchmarks.postgres import migrated_database
 from benchmarks.processes import counterpart
 from benchmarks.service import Service, running_service
 from benchmarks.upstreams import MODERN, UPSTREAMS
@@ -58,13 +59,16 @@ class Meter:
         self._socket.close()
 
 
-def measured() -> Costs:
+def measured(*, postgres: bool = False) -> Costs:
     """What a call through the gateway and a turn of a run execute."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-counts-"))
         model = stack.enter_context(counterpart("model", "1"))
         ports = {"modern": stack.enter_context(counterpart("mcp-modern")), "stdio": None}
         extra = {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"http://127.0.0.1:{model}/v1"}
+        if postgres:
+            extra["DRAGOMAN_DATABASE_URL"] = stack.enter_context(migrated_database())
+            extra["DRAGOMAN_SECRET_KEY"] = "the key of a benchmark"
         meter_path = f"{folder}/counts"
         service = stack.enter_context(running_service(extra, ("benchmarks.counted", meter_path)))
         for upstream in UPSTREAMS:
@@ -128,4 +132,4 @@ def report(costs: Costs) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(report(measured()))
+    sys.stdout.write(report(measured(postgres="--postgres" in sys.argv[1:])))

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import Connection, bindparam, select, text, update
@@ -11,14 +11,15 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
+from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.engine.database import SYSTEM, Scope
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
-from infrastructure.persistence.engine.prepared import Prepared
+from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
 from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.identity.store import add_organization
-from infrastructure.persistence.tables import organization, thread
+from infrastructure.persistence.tables import audit_event, organization, thread
 from infrastructure.persistence.threads.rows import add_thread
-from tests.builders import ORG, OTHER_ORG, a_thread, a_thread_id, an_agent, an_audit_event, an_organization
+from tests.builders import ORG, OTHER_ORG, START, a_thread, a_thread_id, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import sql_stores
 from tests.contract.test_gateway import a_call, opened
 from tests.databases import PostgresDatabases
@@ -91,7 +92,7 @@ def asking_as_it_begins() -> Staged[str]:
 
 
 async def together(
-    database: PostgresDatabase, *units: Staged[str], scopes: Callable[[int], Scope] = lambda _: ORG
+    database: PostgresDatabase, *units: Staged[Any], scopes: Callable[[int], Scope] = lambda _: ORG
 ) -> list[object]:
     """Each one's result or error; all wait before the first one begins."""
     writes = (database.write(unit, scope=scopes(index)) for index, unit in enumerate(units))
@@ -348,3 +349,41 @@ async def test_a_stop_that_is_cancelled_stores_what_waits(postgres: PostgresData
     assert len(results) == 20
     await postgres.start()
     assert await thread_numbers(postgres) == list(range(20))
+
+
+@pytest.mark.requirement("K4")
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 21, 40])
+async def test_rows_that_are_inserted_together_are_all_stored_as_they_are(
+    postgres: PostgresDatabase, count: int
+) -> None:
+    insert = prepared_insert(thread)
+    empty = dict.fromkeys(column.name for column in thread.columns)
+    values = {"organization_id": ORG, "metadata": {"percent": "100 %(id)s", "of": "ä"}, "created_at": START}
+    rows = [{**empty, **values, "id": a_thread_id(number)} for number in range(count)]
+
+    def adding_all(connection: Connection) -> Stages[int]:
+        answer = insert.run(connection, *rows)
+        yield
+        return answer.count
+
+    assert await together(postgres, Staged(adding_all)) == [count]
+    stored = await postgres.read(lambda c: c.execute(select(thread).order_by(thread.c.id)).all(), scope=SYSTEM)
+    assert [row._asdict() for row in stored] == rows
+
+
+@pytest.mark.requirement("K4")
+async def test_entries_that_are_stored_already_are_left_out_of_those_that_are_stored_together(
+    postgres: PostgresDatabase,
+) -> None:
+    def recording(*numbers: int) -> Staged[None]:
+        def begin(connection: Connection) -> Stages[None]:
+            record(connection, *(an_audit_event(number) for number in numbers))
+            yield
+
+        return Staged(begin)
+
+    assert await together(postgres, recording(1, 2, 1), recording(2, 3, 4)) == [None, None]
+    ids = select(audit_event.c.id).order_by(audit_event.c.id)
+    assert await postgres.read(lambda c: c.execute(ids).scalars().all(), scope=SYSTEM) == [
+        an_audit_event(number).id for number in (1, 2, 3, 4)
+    ]

@@ -13,6 +13,7 @@ from infrastructure.persistence.tables import audit_event
 _insert = Prepared(
     upsert(audit_event).inline().on_conflict_do_nothing(index_elements=["id"]),
     columns=[column.name for column in audit_event.columns],
+    together=True,
 )
 _fields = row_fields(AuditEvent)
 

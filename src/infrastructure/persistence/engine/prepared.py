@@ -8,7 +8,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from operator import itemgetter
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from sqlalchemy import BindParameter, Connection, Dialect, Select, Table
 from sqlalchemy.exc import DBAPIError
@@ -16,6 +16,8 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import ClauseElement
 
 from infrastructure.persistence.columns.column_types import PlainText, storable_or_none
+
+T = TypeVar("T")
 
 _Process = Callable[[Any], Any]
 
@@ -69,13 +71,16 @@ class _Fetched:
 
     __slots__ = ("_described", "_rows", "count")
 
-    def __init__(self, cursor: Any) -> None:
+    def __init__(self, cursor: Any, *, described: bool) -> None:
         self._rows = cursor.fetchall()
         self.count = int(cursor.rowcount)
-        self._described = cursor.description
+        # psycopg makes an object of each column's description.
+        self._described = cursor.description if described else None
 
     @property
     def type_codes(self) -> list[int]:
+        if self._described is None:
+            raise RuntimeError("the columns of this answer were not described")
         return [described[1] for described in self._described]
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -123,19 +128,25 @@ class SendingConnection:
 
 
 class Prepared:
-    """A statement whose every parameter is named, without expanding ones. `columns` are those an INSERT names."""
+    """A statement whose every parameter is named, without expanding ones. `columns` are those an INSERT names. Rows of an INSERT
+    of values alone may be sent `together`, in one statement for several."""
 
-    def __init__(self, statement: ClauseElement, *, columns: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, statement: ClauseElement, *, columns: Iterable[str] | None = None, together: bool = False
+    ) -> None:
         if not isinstance(statement, Executable):
             raise TypeError(f"{statement!r} cannot be executed")
         self._statement = statement
         self._columns = None if columns is None else list(columns)
+        self._together = together
         self._compiled: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, *rows: Mapping[str, Any]) -> "Answer":
         """Execute for each set of parameters. The answer's `count` is how many rows that touched."""
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
         if isinstance(connection, SendingConnection):
+            if self._together and len(rows) > 1:
+                return _Sum(list(compiled.send_together(connection, rows)))
             return _Sum([compiled.send(connection, row) for row in rows])
         cursor = connection.connection.cursor()
         try:
@@ -156,7 +167,7 @@ class Prepared:
         cursor = connection.connection.cursor()
         try:
             cursor.execute(compiled.sql, compiled.values(parameters))
-            return Rows(compiled, _Fetched(cursor))
+            return Rows(compiled, _Fetched(cursor, described=not compiled.knows_types))
         except compiled.driver_error as error:
             raise _wrapped(error, connection, compiled.sql) from error
         finally:
@@ -170,7 +181,19 @@ class Prepared:
 
 def prepared_insert(table: Table) -> Prepared:
     """An INSERT of all columns."""
-    return Prepared(table.insert().inline(), columns=[column.name for column in table.columns])
+    return Prepared(table.insert().inline(), columns=[column.name for column in table.columns], together=True)
+
+
+_TOGETHER: Final = (16, 8, 4, 3, 2, 1)
+"""Rows of one INSERT: a statement is prepared for each of these numbers, as it is needed."""
+
+
+def _in_parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    place = 0
+    while place < len(rows):
+        size = next(size for size in _TOGETHER if size <= len(rows) - place)
+        yield rows[place : place + size]
+        place += size
 
 
 class _Compiled:
@@ -205,7 +228,7 @@ class _Compiled:
             names = tuple(written_out.positiontup if self._positional else sorted(written_out.parameters))
         binds: list[BindParameter[Any]] = [compiled.binds[name] for name in names]
         self._names = names
-        self._numbered: str | None = None
+        self._numbered: dict[int, str] = {}
         self._pick: _Process = itemgetter(*names) if len(names) > 1 else _alone(names)
         # Literals of the statement itself.
         self._fixed = {name: bind.value for name, bind in zip(names, binds, strict=True) if not bind.required}
@@ -227,6 +250,10 @@ class _Compiled:
 
     def values(self, parameters: Mapping[str, Any]) -> "list[Any] | dict[str, Any]":
         """The parameters as the driver takes them. Raises KeyError for one that is missing."""
+        values = self._listed(parameters)
+        return values if self._positional else dict(zip(self._names, values, strict=True))
+
+    def _listed(self, parameters: Mapping[str, Any]) -> list[Any]:
         values = list(self._pick({**self._fixed, **parameters} if self._fixed else parameters))
         together = "".join(filter(None, self._texts_of(values)))
         if "\0" in together or not together.isascii():
@@ -235,14 +262,34 @@ class _Compiled:
         for index, process in self._processed:
             if (value := values[index]) is not None:
                 values[index] = process(value)
-        return values if self._positional else dict(zip(self._names, values, strict=True))
+        return values
+
+    @property
+    def knows_types(self) -> bool:
+        """Whether no description of columns is needed."""
+        return self._typed is not None
 
     def send(self, connection: SendingConnection, parameters: Mapping[str, Any]) -> Result:
         """Send it, with its parameters by number."""
-        if self._numbered is None:
-            self._numbered = self.sql % {name: f"${number}" for number, name in enumerate(self._names, 1)}
-        values = self.values(parameters)
-        return connection.send(self._numbered, values if isinstance(values, list) else list(values.values()))
+        return connection.send(self._numbered.get(1) or self._number(1), self._listed(parameters))
+
+    def send_together(self, connection: SendingConnection, rows: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+        """Send an INSERT of several rows, as few times as its sizes allow."""
+        for part in _in_parts(rows):
+            values = [value for row in part for value in self._listed(row)]
+            yield connection.send(self._numbered.get(len(part)) or self._number(len(part)), values)
+
+    def _number(self, rows: int) -> str:
+        """The statement for so many rows, with its parameters by number."""
+        before, values, after = self.sql.partition(" VALUES ") if rows > 1 else ("", "", self.sql)
+        row, conflict, rest = after.partition(" ON CONFLICT ") if rows > 1 else (after, "", "")
+        width = len(self._names)
+        numbered = ", ".join(
+            row % {name: f"${place * width + number}" for number, name in enumerate(self._names, 1)}
+            for place in range(rows)
+        )
+        self._numbered[rows] = before + values + numbered + conflict + rest
+        return self._numbered[rows]
 
     def typed(self, result: Result) -> list[Any]:
         """What the driver found, with the types of its columns."""

@@ -12,11 +12,11 @@ import psycopg
 from sqlalchemy import Connection, Dialect
 
 from infrastructure.persistence.engine.database import SYSTEM, Job, Scope, StorageAway
-from infrastructure.persistence.engine.postgres.pipeline import Pipeline, Sent
 from infrastructure.persistence.engine.postgres.plans import PLANS_BY_KEYS
 from infrastructure.persistence.engine.postgres.roles import ORGANIZATION_SETTING, REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.engine.prepared import SendingConnection
 from infrastructure.persistence.engine.staged import Staged, Stages
+from infrastructure.postgres.pipeline import Pipeline, Sent
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +32,8 @@ SETTINGS = {
     "idle_in_transaction_session_timeout": "5s",
 }
 
-_SCOPE = "SELECT set_config('role', $1, true), set_config($2, $3, true)"
-_NUMBER = "SELECT CAST(pg_current_xact_id() AS text)"
+# The number of the transaction is known before the commit, so that a commit without an answer can be looked up.
+_SCOPE = "SELECT CAST(pg_current_xact_id() AS text), set_config('role', $1, true), set_config($2, $3, true)"
 _AWAY_S = 1.0
 """How long no connection is opened after a failed attempt. Meanwhile units are executed alone."""
 
@@ -51,6 +51,8 @@ class _GroupConnection(SendingConnection):
         self._scope: Scope | None = None
         self._wanted: Scope = SYSTEM
         self._role = ""
+        self.number: Sent | None = None
+        """The answer with the number of the transaction."""
         self.has_sent = False
 
     @property
@@ -71,7 +73,9 @@ class _GroupConnection(SendingConnection):
         if self._scope != self._wanted:
             scope = self._scope = self._wanted
             self._role = SYSTEM_ROLE if scope is SYSTEM else REQUEST_ROLE
-            self._pipeline.send(_SCOPE, [self._role, ORGANIZATION_SETTING, "" if scope is SYSTEM else scope])
+            of = "" if scope is SYSTEM else scope
+            answer = self._pipeline.send(_SCOPE, [self._role, ORGANIZATION_SETTING, of])
+            self.number = self.number or answer
         self.has_sent = True
         return self._pipeline.send(statement, values, role=self._role)
 
@@ -155,8 +159,6 @@ class GroupedWrites:
         pipeline = await self._connected()
         connection = _GroupConnection(pipeline, self._dialect)
         pipeline.command(b"BEGIN ISOLATION LEVEL READ COMMITTED")
-        # Known before the commit, so that a commit without an answer can be looked up.
-        number = pipeline.send(_NUMBER, [])
         results: list[Any] = [None] * len(group)
         under_way: list[tuple[int, _Member, Stages[Any]]] = []
         for index, member in enumerate(group):
@@ -177,9 +179,9 @@ class GroupedWrites:
             if connection.has_sent:
                 connection.has_sent = False
                 await pipeline.answered()
-        if not number.is_there:
-            await pipeline.answered()
-        return str(number.rows()[0][0]), results
+        # Without a statement there is nothing to commit, and nothing to look up.
+        number = "" if connection.number is None else str(connection.number.rows()[0][0])
+        return number, results
 
     async def _connected(self) -> Pipeline:
         if self._pipeline is not None and self._pipeline.lost:
@@ -212,6 +214,6 @@ class GroupedWrites:
 
 
 def _in_doubt(number: str, error: Exception) -> Exception:
-    away = StorageAway(in_doubt=number)
+    away = StorageAway(in_doubt=number or None)
     away.__cause__ = error
     return away

@@ -13,8 +13,8 @@ from typing import Any
 from psycopg import AsyncConnection, OperationalError, abc, errors, pq
 from psycopg.adapt import PyFormat, Transformer
 
-_FAILED = pq.ExecStatus.FATAL_ERROR
-_SKIPPED = pq.ExecStatus.PIPELINE_ABORTED
+_BAD = pq.ConnStatus.BAD
+_REFUSED = (pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.PIPELINE_ABORTED)
 _SYNC = pq.ExecStatus.PIPELINE_SYNC
 
 
@@ -38,11 +38,6 @@ class Sent:
         result = self._there()
         return [result.ftype(index) for index in range(result.nfields)]
 
-    @property
-    def is_there(self) -> bool:
-        """Whether the answer can be read."""
-        return self.result is not None
-
     def rows(self) -> list[tuple[Any, ...]]:
         """As psycopg reads them."""
         result = self._there()
@@ -56,11 +51,12 @@ class Sent:
 
 
 class Pipeline:
-    """A connection in pipeline mode. Do not use it after any method has raised."""
+    """A connection in pipeline mode, for this alone. Do not use it after any method has raised."""
 
     def __init__(self, connection: AsyncConnection) -> None:
         self._connection = connection
         self._pgconn = connection.pgconn
+        self._pgconn.enter_pipeline_mode()
         self._transformer: abc.Transformer = Transformer(connection)
         self._names: dict[tuple[str, str], bytes] = {}
         self._unanswered: deque[Sent] = deque()
@@ -82,7 +78,6 @@ class Pipeline:
         try:
             for setting in settings.items():
                 await connection.execute("SELECT set_config(%s, %s, false)", setting)
-            connection.pgconn.enter_pipeline_mode()
             return cls(connection)
         except BaseException:
             await connection.close()
@@ -152,11 +147,16 @@ class Pipeline:
         self._is_choked = bool(more)
 
     def _readable(self) -> None:
+        pgconn = self._pgconn
         try:
             while True:
-                self._pgconn.consume_input()
-                while (self._unanswered or self._waiting is not None) and not self._pgconn.is_busy():
-                    self._take(self._pgconn.get_result())
+                pgconn.consume_input()
+                while (self._unanswered or self._waiting is not None) and not pgconn.is_busy():
+                    result = pgconn.get_result()
+                    if result is not None:
+                        self._take(result)
+                    elif pgconn.status == _BAD:  # none follows each statement's
+                        raise OperationalError("the connection is lost")
                 # libpq may leave some unread, and uvloop does not call again where the server went without reading all we had
                 # sent (libuv stops watching at POLLERR): the last word is there, and so is that it was the last.
                 if not self._unread.poll(0):
@@ -164,18 +164,15 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - for the waiting caller
             self._lose(error)
 
-    def _take(self, result: pq.abc.PGresult | None) -> None:
-        if result is None:  # after each statement's
-            if self._pgconn.status == pq.ConnStatus.BAD:
-                raise OperationalError("the connection is lost")
-            return
-        if result.status == _SYNC:
+    def _take(self, result: pq.abc.PGresult) -> None:
+        status = result.status
+        if status == _SYNC:
             waiting, self._waiting = self._waiting, None
             if waiting is not None and not waiting.done():
                 waiting.set_result(None)
             return
         self._unanswered.popleft().result = result
-        if self._refused is None and result.status in (_FAILED, _SKIPPED):
+        if status in _REFUSED and self._refused is None:
             self._refused = errors.error_from_result(result)
 
     def _lose(self, error: Exception) -> None:

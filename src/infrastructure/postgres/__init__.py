@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL that persistence and notifications share."""
