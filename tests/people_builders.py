@@ -49,6 +49,7 @@ def a_user(
     provider_id: IdentityProviderId = PROVIDER,
     subject: str = "ann",
     role: Role = Role.OPERATOR,
+    custom_role: str | None = None,
     role_fixed: bool = False,
     status: UserStatus = UserStatus.ACTIVE,
 ) -> User:
@@ -61,6 +62,7 @@ def a_user(
         email=f"{subject}@example.com",
         name=subject.title(),
         role=role,
+        custom_role=custom_role,
         role_fixed=role_fixed,
         status=status,
         created_at=START,

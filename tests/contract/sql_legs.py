@@ -36,6 +36,7 @@ from infrastructure.persistence.identity.organization_group_store import SqlOrga
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
+from infrastructure.persistence.identity.role_store import SqlCustomRoleStore
 from infrastructure.persistence.identity.session_store import SqlConsoleSessionStore
 from infrastructure.persistence.identity.store import SqlIdentityStore, add_organization
 from infrastructure.persistence.identity.user_store import SqlUserStore
@@ -95,6 +96,7 @@ def sql_stores(database: Database) -> Stores:
         provisioned=SqlProvisioningStore(database=database),
         groups=SqlGroupStore(database=database),
         organization_groups=SqlOrganizationGroupStore(database=database),
+        custom_roles=SqlCustomRoleStore(database=database),
         organizations=SqlOrganizationStore(database=database),
         audit=SqlAuditLog(database=database),
         audit_seals=SqlAuditSeals(database=database),

@@ -25,12 +25,14 @@ from application.groups.ports import OrganizationGroupStore
 from application.identity.ports import (
     ClaimedGroups,
     ConsoleSessionStore,
+    CustomRoleStore,
     GroupNames,
     IdentityProviderDirectory,
     IdentityProviderStore,
     IdentityStore,
     Memberships,
     OrganizationStore,
+    RoleGrants,
     UserAccess,
     UserStore,
 )
@@ -60,6 +62,7 @@ from tests.doubles.audit_chain import InMemoryAuditChain, InMemoryAuditForwards
 from tests.doubles.backlog import InMemoryBacklogReader
 from tests.doubles.client_grants import InMemoryClientGrantStore
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.gateway_clients import InMemoryGatewayClientStore
@@ -104,6 +107,10 @@ class OrganizationGroups(OrganizationGroupStore, ClaimedGroups, Memberships, Pro
     """Groups that organizations manage."""
 
 
+class CustomRoles(CustomRoleStore, RoleGrants, Protocol):
+    """Custom roles."""
+
+
 class Groups(GroupStore, GroupNames, Protocol):
     """Groups of directories."""
 
@@ -128,6 +135,7 @@ class Stores:
     provisioned: Provisioned
     groups: Groups
     organization_groups: OrganizationGroups
+    custom_roles: CustomRoles
     organizations: OrganizationStore
     audit: AuditLog
     audit_seals: AuditSeals
@@ -194,6 +202,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         provisioned=InMemoryProvisioningStore(state),
         groups=InMemoryGroupStore(state),
         organization_groups=InMemoryOrganizationGroupStore(state),
+        custom_roles=InMemoryCustomRoleStore(state),
         organizations=InMemoryOrganizationStore(state),
         audit=InMemoryAuditLog(state),
         audit_seals=InMemoryAuditChain(state),

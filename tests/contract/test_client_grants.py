@@ -11,6 +11,7 @@ from domain.errors import invalid
 from domain.gateway.client_grant import ClientGrant
 from domain.gateway.session import GatewaySession
 from domain.identity.api_key import hash_token
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, GatewaySessionId
@@ -20,6 +21,7 @@ from tests.contract.test_gateway import OWN_THREAD
 from tests.gateway_builders import CLIENT, CODE, a_client_grant, a_gateway_session
 from tests.people_builders import PROVIDER, USER, a_provider, a_user
 from tests.refusals import refused
+from tests.unit.application.roles.roles import SUPPORT
 
 pytestmark = pytest.mark.requirement("P5")
 
@@ -107,6 +109,12 @@ async def test_the_token_of_a_client_finds_nothing_once_its_person_is_refused(st
     assert await stores.gateway_sessions.by_token_hash("hash") is None
     await stores.users.change(ORG, USER, lambda _: with_role(Role.RUNNER, 9))
     assert await stores.gateway_sessions.by_token_hash("hash") == SESSION
+    for number, permissions in enumerate(((), (Permission.RUNS_START,)), start=10):
+        role = replace(SUPPORT, name=f"role-{number}", permissions=permissions)
+        await stores.custom_roles.add(role, an_audit_event(number + 10))
+        holder = a_user(role=Role.VIEWER, custom_role=role.name), replace(ended, id=an_audit_event(number).id)
+        await stores.users.change(ORG, USER, lambda _, holder=holder: holder)  # type: ignore[misc]
+        assert await stores.gateway_sessions.by_token_hash("hash") == (SESSION if permissions else None)
     await stores.identity_providers.delete(ORG, PROVIDER, an_audit_event(7))
     assert await stores.gateway_sessions.by_token_hash("hash") is None
 

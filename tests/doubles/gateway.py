@@ -10,7 +10,8 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
 from domain.gateway.session import GatewaySession
-from domain.identity.role import Role
+from domain.identity.custom_role import permissions_held
+from domain.identity.permission import Permission
 from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ToolCallId, UserId
 from domain.threads.thread import Quarantine, Thread
@@ -91,7 +92,10 @@ class InMemoryGatewaySessionStore:
 
     def _is_admitted(self, session: GatewaySession) -> bool:
         user = self._state.users.get(UserId(session.created_by))
-        if user is None or user.status is not UserStatus.ACTIVE or user.role is Role.VIEWER:
+        if user is None or user.status is not UserStatus.ACTIVE:
+            return False
+        roles = [role for role in self._state.custom_roles.values() if role.organization_id == user.organization_id]
+        if Permission.RUNS_START not in permissions_held(roles, user.role, user.custom_role):
             return False
         return user.provider_id in self._state.identity_providers
 

@@ -150,6 +150,7 @@ class InMemoryUserStore:
             email=user.email,
             name=user.name,
             role=stored.role if stored.role_fixed else user.role,
+            custom_role=stored.custom_role if stored.role_fixed else user.custom_role,
             last_sign_in_at=user.last_sign_in_at,
         )
         self._state.record(audit)

@@ -21,6 +21,7 @@ from domain.audit.event import AuditEvent
 from domain.gateway.client_grant import ClientGrant
 from domain.identity.api_key import ApiKey
 from domain.identity.console_session import ConsoleSession
+from domain.identity.custom_role import CustomRole
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
@@ -119,6 +120,7 @@ class InMemoryState:
         self.provisioned: dict[UserId, ProvisionedUser] = {}
         self.groups: dict[GroupId, Group] = {}
         self.organization_groups: dict[GroupId, OrganizationGroup] = {}
+        self.custom_roles: dict[tuple[OrganizationId, str], CustomRole] = {}
         self.threads: dict[ThreadId, StoredThread] = {}
         self.agents: dict[AgentId, list[Agent]] = {}
         self.deleted_agents: set[AgentId] = set()

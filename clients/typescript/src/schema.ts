@@ -196,6 +196,8 @@ export interface components {
             name: string;
             /** @description What the key may do; each role includes the roles before it. */
             role: components["schemas"]["Role"];
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role: string | null;
             /** @description Whether the key also manages organizations. */
             platform: boolean;
             /** @description Limit of its requests; null where only the service's own limit applies. */
@@ -372,7 +374,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -520,6 +522,16 @@ export interface components {
             problem: "edited" | "deleted" | "reordered" | "inserted" | "head_edited" | "head_deleted" | "unsealed";
         };
         /**
+         * BuiltInRoleView
+         * @description A built-in role, which cannot be changed.
+         */
+        BuiltInRoleView: {
+            /** @description Name of the role. */
+            name: components["schemas"]["Role"];
+            /** @description What its holders may do, besides reading. */
+            permissions: components["schemas"]["Permission"][];
+        };
+        /**
          * CacheTtl
          * @description How long a provider caches prompts. The values are part of the public contract.
          * @enum {string}
@@ -583,6 +595,10 @@ export interface components {
             email: string | null;
             /** @description What the caller may do; each role includes the roles before it. */
             role: components["schemas"]["Role"];
+            /** @description The custom role in place of `role`; null: none. */
+            custom_role: string | null;
+            /** @description What the caller may do, besides reading. */
+            permissions: components["schemas"]["Permission"][];
             /** @description Whether the caller may manage organizations. */
             platform: boolean;
             /** @description Id of the caller's organization. */
@@ -982,7 +998,7 @@ export interface components {
         /**
          * CreateApiKeyBody
          * @description A key: `viewer` reads, `runner` also starts runs, `operator` also connects servers,
-         *     `admin` changes everything.
+         *     `admin` changes everything. A `custom_role` is in place of the role.
          * @example {
          *       "name": "ci",
          *       "role": "runner"
@@ -992,7 +1008,9 @@ export interface components {
             /** @description Name of the key. */
             name: string;
             /** @description What the key may do; each role includes the roles before it. */
-            role: components["schemas"]["Role"];
+            role?: components["schemas"]["Role"];
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role?: string | null;
             /** @description RFC 3339; the key is rejected from then on. Absent or null: never. */
             expires_at?: string | null;
             /** @description Further requests are rejected with 429. The service's own limit applies as well. */
@@ -1066,6 +1084,8 @@ export interface components {
             name: string;
             /** @description What the key may do; each role includes the roles before it. */
             role: components["schemas"]["Role"];
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role: string | null;
             /** @description Whether the key also manages organizations. */
             platform: boolean;
             /** @description Limit of its requests; null where only the service's own limit applies. */
@@ -3141,6 +3161,23 @@ export interface components {
             asked: unknown;
         };
         /**
+         * Permission
+         * @description One kind of act. Every role reads. Identity providers and directories need the role `admin`, because they decide
+         *     who gets which role.
+         * @enum {string}
+         */
+        Permission: "runs.start" | "runs.control" | "approvals.decide" | "threads.release" | "servers.operate" | "gateway.open" | "webhooks.retry" | "agents.manage" | "servers.manage" | "workflows.manage" | "schedules.manage" | "models.manage" | "secrets.manage" | "webhooks.manage" | "organization.manage" | "keys.manage" | "users.manage" | "groups.manage" | "roles.manage";
+        /**
+         * PermissionView
+         * @description A permission.
+         */
+        PermissionView: {
+            /** @description Name of the permission. */
+            name: components["schemas"]["Permission"];
+            /** @description What it permits. */
+            description: string;
+        };
+        /**
          * PinnedToolView
          * @description A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
          *     since its approval. Then `diff` shows the change as a unified diff.
@@ -3636,6 +3673,40 @@ export interface components {
          */
         Role: "viewer" | "runner" | "operator" | "admin";
         /**
+         * RoleBody
+         * @description A custom role.
+         * @example {
+         *       "name": "approver",
+         *       "description": "Decides approvals.",
+         *       "permissions": [
+         *         "approvals.decide"
+         *       ]
+         *     }
+         */
+        RoleBody: {
+            /** @description Name of the role. Keys, users and rules of identity providers name it as `custom_role`. */
+            name: string;
+            /**
+             * @description What the role is for.
+             * @default
+             */
+            description?: string;
+            /** @description What its holders may do, besides reading. */
+            permissions: components["schemas"]["Permission"][];
+        };
+        /**
+         * RoleList
+         * @description All roles of the organization, and all permissions.
+         */
+        RoleList: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["RoleView"][];
+            /** @description The built-in roles. */
+            built_in: components["schemas"]["BuiltInRoleView"][];
+            /** @description All permissions that roles can have. */
+            permissions: components["schemas"]["PermissionView"][];
+        };
+        /**
          * RoleRuleBody
          * @description People with this value in a claim get this role.
          * @example {
@@ -3650,9 +3721,11 @@ export interface components {
             /** @description The claim, or an item of it, equals this value; `*` matches any. */
             value: string;
             /** @description Role of these people. */
-            role: components["schemas"]["Role"];
+            role?: components["schemas"]["Role"];
             /** @description Organization of these people; null: that of the identity provider. Only with `installation`. */
             organization_id?: string | null;
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role?: string | null;
         };
         /**
          * RoleRuleView
@@ -3667,6 +3740,32 @@ export interface components {
             role: components["schemas"]["Role"];
             /** @description Organization of these people; null: that of the identity provider. Only with `installation`. */
             organization_id: string | null;
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role: string | null;
+        };
+        /**
+         * RoleView
+         * @description A custom role.
+         */
+        RoleView: {
+            /** @description Name of the role. Keys, users and rules of identity providers name it as `custom_role`. */
+            name: string;
+            /** @description What the role is for. */
+            description: string;
+            /** @description What its holders may do, besides reading. */
+            permissions: components["schemas"]["Permission"][];
+            /** @description Counts the changes, from 1. `If-Match` takes it. */
+            version: number;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description Time of the last change.
+             */
+            updated_at: string;
         };
         /**
          * RotationView
@@ -5606,6 +5705,22 @@ export interface components {
             max_running?: number | null;
         };
         /**
+         * UpdateRoleBody
+         * @description Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The name stays.
+         * @example {
+         *       "permissions": [
+         *         "approvals.decide",
+         *         "runs.start"
+         *       ]
+         *     }
+         */
+        UpdateRoleBody: {
+            /** @description What the role is for. */
+            description?: string | null;
+            /** @description What its holders may do, besides reading. */
+            permissions?: components["schemas"]["Permission"][] | null;
+        };
+        /**
          * UpdateScheduleBody
          * @description Changes to a schedule. Absent fields stay; limits are merged one by one. `enabled` pauses
          *     and resumes it.
@@ -5670,6 +5785,8 @@ export interface components {
         UpdateUserBody: {
             /** @description The new role. */
             role?: components["schemas"]["Role"] | null;
+            /** @description The new custom role, in place of `role`. */
+            custom_role?: string | null;
             /**
              * @description A deactivated user is refused at once, and what they started ends.
              * @enum {null|string}
@@ -5710,6 +5827,8 @@ export interface components {
             name: string | null;
             /** @description What the user may do; each role includes the roles before it. */
             role: components["schemas"]["Role"];
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role: string | null;
             /** @description Whether an admin set the role. Otherwise rules set it at each sign-in. */
             role_fixed: boolean;
             /** @description Only active users are admitted. */
@@ -5810,6 +5929,8 @@ export interface components {
             name: string | null;
             /** @description What the user may do; each role includes the roles before it. */
             role: components["schemas"]["Role"];
+            /** @description The custom role in place of `role`, which is `viewer` then; null: none. */
+            custom_role: string | null;
             /** @description Whether an admin set the role. Otherwise rules set it at each sign-in. */
             role_fixed: boolean;
             /** @description Only active users are admitted. */

@@ -10,7 +10,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId
 
 
@@ -39,7 +39,7 @@ class DeletePushConfig:
 
     async def execute(self, command: DeletePushConfigCommand) -> None:
         principal, run_id = command.principal, command.run_id
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         require_own_or_operator(principal, run)
         audit = audit_entry(

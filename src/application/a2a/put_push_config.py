@@ -12,7 +12,7 @@ from domain.a2a.push import MAX_CONFIGS, PushConfig, PushTarget, too_many_config
 from domain.audit.event import AuditAction
 from domain.errors import existing, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId, derived_id
 from domain.json_value import canonical_digest
 
@@ -83,7 +83,7 @@ class PutPushConfig:
 
     async def _require_allowed(self, command: PutPushConfigCommand) -> None:
         principal, run_id = command.principal, command.run_id
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         require_own_or_operator(principal, run)
 

@@ -10,7 +10,7 @@ from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import AgentId
 
 
@@ -36,7 +36,7 @@ class CreateAgent:
     async def execute(self, command: CreateAgentCommand) -> Agent:
         """Raises FORBIDDEN, INVALID `agent_invalid`, CONFLICT `agent_name_taken`."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.AGENTS_MANAGE)
         settings = with_canaries(command.settings, command.canary_tokens, (), ids=self._ids)
         config = await self._checks.config_of(principal.organization_id, settings)
         now = self._clock.now()

@@ -9,7 +9,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class DeleteAgent:
     async def execute(self, command: DeleteAgentCommand) -> None:
         """Raises FORBIDDEN, NOT_FOUND, CONFLICT `agent_busy`."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.AGENTS_MANAGE)
         agent = await existing_agent(self._agents, principal.organization_id, command.agent)
         audit = audit_entry(
             principal,

@@ -13,7 +13,7 @@ from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
 from domain.errors import require_version
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class UpdateAgent:
         CONFLICT `agent_name_taken`.
         """
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.AGENTS_MANAGE)
         agent = await existing_agent(self._agents, principal.organization_id, command.agent)
         require_version("agent", agent.version, expected=command.expected_version)
         before = AgentSettings.of(agent.config)

@@ -14,7 +14,7 @@ from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import account_not_yours
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 
 _SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
@@ -22,7 +22,7 @@ _SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
 
 def require_decider(principal: Principal) -> None:
     """Decisions require the role `operator`. Raises FORBIDDEN."""
-    principal.require(Role.OPERATOR)
+    principal.require(Permission.APPROVALS_DECIDE)
 
 
 def role_lacking(principal: Principal) -> ServiceError | None:

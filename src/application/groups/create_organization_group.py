@@ -9,7 +9,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.identity.organization_group import GroupClaim, OrganizationGroup
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import GroupId, UserId
 
 
@@ -42,7 +42,7 @@ class CreateOrganizationGroup:
 
     async def execute(self, command: CreateOrganizationGroupCommand) -> OrganizationGroup:
         principal, now = command.principal, self._clock.now()
-        principal.require(Role.ADMIN)
+        principal.require(Permission.GROUPS_MANAGE)
         organization_id = principal.organization_id
         group = OrganizationGroup(
             id=GroupId(self._ids.new("grp")),

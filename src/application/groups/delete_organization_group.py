@@ -9,7 +9,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class DeleteOrganizationGroup:
 
     async def execute(self, command: DeleteOrganizationGroupCommand) -> None:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.GROUPS_MANAGE)
         group_id = await self._checks.own_group(principal.organization_id, command.group)
         audit = audit_entry(principal, AuditAction.GROUP_DELETED, group_id, ids=self._ids, at=self._clock.now())
         if not await self._groups.delete(principal.organization_id, group_id, audit):

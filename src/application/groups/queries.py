@@ -8,8 +8,8 @@ from application.provisioning.ports import GroupStore
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.organization_group import OrganizationGroup
+from domain.identity.permission import Permission
 from domain.identity.provisioning import Group
-from domain.identity.role import Role
 
 AnyGroup: TypeAlias = OrganizationGroup | Group
 """A group that the organization manages, or one that a directory manages."""
@@ -24,7 +24,7 @@ class ListGroups:
 
     async def execute(self, principal: Principal) -> tuple[AnyGroup, ...]:
         """Raises FORBIDDEN."""
-        principal.require(Role.ADMIN)
+        principal.require(Permission.GROUPS_MANAGE)
         organization_id = principal.organization_id
         found: list[AnyGroup] = [*await self._own.all(organization_id)]
         found += await self._of_directories.groups(organization_id)

@@ -11,7 +11,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import require_version
 from domain.identity.api_key import Principal
 from domain.identity.organization_group import GroupClaim, OrganizationGroup
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import UserId
 from domain.json_value import JsonObject
 
@@ -56,7 +56,7 @@ class UpdateOrganizationGroup:
 
     async def execute(self, command: UpdateOrganizationGroupCommand) -> OrganizationGroup:
         principal, now = command.principal, self._clock.now()
-        principal.require(Role.ADMIN)
+        principal.require(Permission.GROUPS_MANAGE)
         organization_id = principal.organization_id
         group_id = await self._checks.own_group(organization_id, command.group)
         if command.name is not None:

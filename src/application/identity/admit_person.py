@@ -75,10 +75,11 @@ class AdmitPerson:
             new = self._new(provider, profile, admission, now)
             found = await self._users.add(new, self._entry(new, AuditAction.USER_CREATED, now))
         _require_active(found)
-        seen = found.seen(profile, provider.id, admission.role)
+        seen = found.seen(profile, provider.id, admission.role, admission.custom_role)
         if command.signs_in:
             seen = replace(seen, last_sign_in_at=now)
-            was: dict[str, JsonValue] = {} if seen.role is found.role else {"previous_role": found.role.value}
+            before = _role(found)
+            was: dict[str, JsonValue] = {} if _role(seen) == before else {"previous_role": before}
             was |= await self._claim(seen, provider, claims)
             await self._users.saw(seen, self._entry(seen, AuditAction.USER_SIGNED_IN, now, **was))
         return seen
@@ -101,6 +102,7 @@ class AdmitPerson:
             email=profile.email,
             name=profile.name,
             role=admission.role,
+            custom_role=admission.custom_role,
             created_at=now,
         )
 
@@ -112,8 +114,12 @@ class AdmitPerson:
             actor=user.id,
             resource=user.id,
             at=now,
-            details={"role": user.role.value, "identity_provider": user.provider_id, **more},
+            details={"role": _role(user), "identity_provider": user.provider_id, **more},
         )
+
+
+def _role(user: User) -> str:
+    return user.custom_role or user.role.value
 
 
 def _require_active(user: User | None) -> None:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 
 from application.identity.authenticate_person import AuthenticatePerson, AuthenticatePersonCommand
+from application.identity.granted import granted_to
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
-from application.identity.ports import IdentityStore
+from application.identity.ports import IdentityStore, RoleGrants
 from application.identity.token_cache import KnownKey, TokenCache, known_key
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -25,7 +26,7 @@ class Authenticate:
     - A known token that is neither revoked nor expired authenticates its key's organization and
       role.
     - Unknown, malformed, revoked and expired tokens get the same error.
-    - A key is refused as soon as its revocation is stored.
+    - A key is refused as soon as its revocation is stored, and has what its custom role permits now.
     - The key's rate limit and the service's limit both apply.
     - The time of use is recorded.
     - A token without the prefix of keys is a person's (`AuthenticatePerson`).
@@ -37,6 +38,7 @@ class Authenticate:
         self,
         *,
         identities: IdentityStore,
+        custom_roles: RoleGrants,
         cache: TokenCache,
         limits: KeyLimits,
         uses: KeyUses,
@@ -44,6 +46,7 @@ class Authenticate:
         clock: Clock,
     ) -> None:
         self._identities = identities
+        self._roles = custom_roles
         self._cache = cache
         self._limits = limits
         self._uses = uses
@@ -68,7 +71,7 @@ class Authenticate:
         key = await self._identities.key_by_hash(token_hash)
         if key is None or key.revoked_at is not None:
             raise _unauthenticated()
-        known = known_key(key)
+        known = known_key(key, await granted_to(key, self._roles))
         self._cache.put(token_hash, known, generation=generation)
         return known
 

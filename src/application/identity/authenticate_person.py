@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
+from application.identity.granted import granted_to
 from application.identity.key_limits import KeyLimits
-from application.identity.ports import Claims, IdentityProviderDirectory, TokenVerifier
+from application.identity.ports import Claims, IdentityProviderDirectory, RoleGrants, TokenVerifier
 from application.identity.token_cache import KnownKey, TokenCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -28,7 +29,8 @@ class AuthenticatePerson:
     - A token is checked here, without a request to its identity provider: signature, issuer, audience and time.
     - The audiences of all identity providers of an issuer are distinct, so at most one of them accepts a token.
     - The rules of the identity provider give the user's organization and role (`AdmitPerson`).
-    - A checked token is cached until it expires, or until a user or an identity provider changes.
+    - A checked token is cached until it expires, or until a user, a custom role or an identity provider
+      changes.
     - The service's rate limit applies to each user.
 
     Raises: ServiceError token_invalid, sign_in_refused (UNAUTHENTICATED), rate_limited (LIMIT),
@@ -41,6 +43,7 @@ class AuthenticatePerson:
         identity_providers: IdentityProviderDirectory,
         tokens: TokenVerifier,
         admit_person: AdmitPerson,
+        custom_roles: RoleGrants,
         cache: TokenCache,
         limits: KeyLimits,
         clock: Clock,
@@ -48,6 +51,7 @@ class AuthenticatePerson:
         self._providers = identity_providers
         self._tokens = tokens
         self._admit = admit_person
+        self._roles = custom_roles
         self._cache = cache
         self._limits = limits
         self._clock = clock
@@ -78,7 +82,7 @@ class AuthenticatePerson:
                     raise
                 continue
             user = await self._admit.execute(AdmitPersonCommand(provider=provider, claims=verified.claims))
-            principal = user.principal(verified.expires_at)
+            principal = user.principal(verified.expires_at, await granted_to(user, self._roles))
             known = KnownKey(
                 principal=principal,
                 expires_at=verified.expires_at,

@@ -4,11 +4,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from application.audit.entries import audit_entry
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.ports import IdentityStore
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import Violation, invalid
 from domain.identity.api_key import ApiKey, Principal, hash_token
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
@@ -17,7 +19,7 @@ from domain.rate_limit import RateLimit
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateApiKeyCommand:
     """`expires_at` is when the key becomes invalid. `rate_limit` applies in addition to the
-    service's limit. `platform` keys also manage organizations."""
+    service's limit. `platform` keys also manage organizations. `custom_role` is in place of `role`."""
 
     principal: Principal
     name: str
@@ -25,6 +27,7 @@ class CreateApiKeyCommand:
     expires_at: datetime | None = None
     rate_limit: RateLimit | None = None
     platform: bool = False
+    custom_role: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,32 +40,35 @@ class CreatedApiKey:
 
 class CreateApiKey:
     """Rules:
-    - Admins create keys for their own organization.
+    - Requires `keys.manage`. No key may do what its creator may not (`AssignableRoles`).
     - Only a hash of the token is stored.
     - Creating a platform key requires a platform key; its role is admin.
     - The key names the person who created it, who cannot approve with it what they started (`Decider`).
     - Audited as `key.created`.
 
-    Raises: ServiceError role_insufficient, platform_key_required, api_key_invalid.
+    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, platform_key_required, api_key_invalid.
     """
 
-    def __init__(self, *, identities: IdentityStore, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, *, identities: IdentityStore, assignable: AssignableRoles, clock: Clock, ids: IdSource) -> None:
         self._identities = identities
+        self._assignable = assignable
         self._clock = clock
         self._ids = ids
 
     async def execute(self, command: CreateApiKeyCommand) -> CreatedApiKey:
-        command.principal.require(Role.ADMIN)
+        command.principal.require(Permission.KEYS_MANAGE)
         if command.platform:
             command.principal.require_platform()
         now = self._clock.now()
         _check(command, now)
+        await self._assignable.require(command.principal, command.role, command.custom_role)
         token = self._ids.new_token()
         key = ApiKey(
             id=ApiKeyId(self._ids.new("key")),
             organization_id=command.principal.organization_id,
             name=command.name,
             role=command.role,
+            custom_role=command.custom_role,
             platform=command.platform,
             token_hash=hash_token(token),
             created_at=now,
@@ -76,7 +82,11 @@ class CreateApiKey:
             key.id,
             ids=self._ids,
             at=now,
-            details={"name": key.name, "role": key.role.value, **({"platform": True} if key.platform else {})},
+            details={
+                "name": key.name,
+                "role": key.custom_role or key.role.value,
+                **({"platform": True} if key.platform else {}),
+            },
         )
         await self._identities.add_key(key, audit)
         return CreatedApiKey(key=key, token=token)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from application.audit.entries import audit_entry
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.ports import IdentityProviderStore, OrganizationStore
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
@@ -33,11 +34,11 @@ class CreateIdentityProvider:
     """Rules:
     - Admins add identity providers to their organization. One of the installation requires a platform key.
     - The client secret cannot be read back. The issuer passes the egress guard, here and with every request.
-    - Organizations that rules name exist.
+    - Organizations and custom roles that rules name exist.
     - No person is admitted without a rule, and no role is the default.
     - Audited as `identity_provider.created`, without the secret.
 
-    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_invalid,
+    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_invalid, role_invalid,
     identity_provider_exists, identity_provider_audience_taken, too_many_identity_providers.
     """
 
@@ -46,12 +47,14 @@ class CreateIdentityProvider:
         *,
         providers: IdentityProviderStore,
         organizations: OrganizationStore,
+        assignable: AssignableRoles,
         outbound: OutboundPolicy,
         clock: Clock,
         ids: IdSource,
     ) -> None:
         self._providers = providers
         self._organizations = organizations
+        self._assignable = assignable
         self._outbound = outbound
         self._clock = clock
         self._ids = ids
@@ -78,6 +81,7 @@ class CreateIdentityProvider:
         )
         require_reachable(self._outbound, provider)
         await require_organizations(self._organizations, provider)
+        await require_roles(self._assignable, provider)
         audit = audit_entry(
             principal,
             AuditAction.IDENTITY_PROVIDER_CREATED,
@@ -109,3 +113,12 @@ async def require_organizations(organizations: OrganizationStore, provider: Iden
     ]
     if violations:
         raise invalid("identity_provider_invalid", "The identity provider is not valid.", *violations)
+
+
+async def require_roles(assignable: AssignableRoles, provider: IdentityProvider) -> None:
+    """Raises INVALID `role_invalid` if a rule names a custom role that its organization does not have."""
+    for index, rule in enumerate(provider.rules):
+        if rule.custom_role is not None:
+            organization_id = rule.organization_id or provider.organization_id
+            path = f"rules.{index}.custom_role"
+            await assignable.permissions(organization_id, rule.role, rule.custom_role, path)

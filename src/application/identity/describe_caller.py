@@ -7,6 +7,7 @@ from application.identity.ports import IdentityStore, OrganizationStore, UserSto
 from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User
 from domain.ids import UserId
@@ -21,6 +22,8 @@ class Caller:
     name: str | None
     organization: Organization
     role: Role
+    custom_role: str | None
+    permissions: frozenset[Permission]
     platform: bool
     expires_at: datetime | None
     user: User | None = None
@@ -29,7 +32,7 @@ class Caller:
 class DescribeCaller:
     """Rules:
     - Every caller learns who they are, with any role.
-    - The role is the one that this request has.
+    - Role and permissions are those that this request has.
 
     Raises: ServiceError organization_not_found.
     """
@@ -53,6 +56,8 @@ class DescribeCaller:
             name=name,
             organization=organization,
             role=principal.role,
+            custom_role=principal.custom_role,
+            permissions=principal.permissions,
             platform=principal.platform,
             expires_at=expires_at,
             user=user,

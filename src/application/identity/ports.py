@@ -9,9 +9,11 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
 from domain.identity.console_session import ConsoleSession, ListedSession
+from domain.identity.custom_role import CustomRole
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
+from domain.identity.permission import Permission
 from domain.identity.user import User
 from domain.ids import ApiKeyId, ConsoleSessionId, GroupId, IdentityProviderId, OrganizationId, UserId
 from domain.json_value import JsonValue
@@ -144,6 +146,33 @@ class UserAccess(Protocol):
     async def saw(self, user: User, audit: AuditEvent) -> None:
         """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is, and so
         does a role that an admin chose."""
+
+
+CustomRoleChange = Callable[[CustomRole], tuple[CustomRole, AuditEvent] | None]
+"""Decides over the stored role, with its row locked; None for no change."""
+
+
+class CustomRoleStore(Protocol):
+    """Custom roles of organizations; at most `MAX_ROLES` each."""
+
+    async def add(self, role: CustomRole, audit: AuditEvent) -> None:
+        """Raises CONFLICT `role_exists`, `too_many_roles`."""
+
+    async def all(self, organization_id: OrganizationId) -> tuple[CustomRole, ...]:
+        """By name."""
+
+    async def change(self, organization_id: OrganizationId, name: str, decide: CustomRoleChange) -> CustomRole:
+        """Raises NOT_FOUND `role_not_found`, and what `decide` raises."""
+
+    async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
+        """False if there is none. Raises CONFLICT `role_in_use` (`RoleHolders`)."""
+
+
+class RoleGrants(Protocol):
+    """What custom roles permit."""
+
+    async def permissions_of(self, organization_id: OrganizationId, custom_role: str) -> frozenset[Permission]:
+        """Empty if there is no such role."""
 
 
 class GroupNames(Protocol):

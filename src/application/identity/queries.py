@@ -18,6 +18,7 @@ from domain.identity.api_key import ApiKey, Principal
 from domain.identity.console_session import ListedSession
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.organization import Organization
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User
 from domain.ids import ApiKeyId, OrganizationId, UserId
@@ -63,7 +64,7 @@ class ListApiKeys:
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[ApiKey]:
         """Raises FORBIDDEN."""
-        principal.require(Role.ADMIN)
+        principal.require(Permission.KEYS_MANAGE)
         await self._uses.store()
         return await self._identities.keys(principal.organization_id, page)
 
@@ -111,7 +112,7 @@ class GetUser:
 
     async def execute(self, principal: Principal, user_id: UserId) -> User:
         """Raises FORBIDDEN, NOT_FOUND."""
-        principal.require(Role.VIEWER if ApiKeyId(user_id) == principal.key_id else Role.ADMIN)
+        principal.require(Role.VIEWER if ApiKeyId(user_id) == principal.key_id else Permission.USERS_MANAGE)
         return existing(await self._users.get(principal.organization_id, user_id), "user", user_id)
 
 
@@ -123,7 +124,7 @@ class ListUsers:
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[User]:
         """Raises FORBIDDEN."""
-        principal.require(Role.ADMIN)
+        principal.require(Permission.USERS_MANAGE)
         return await self._users.page(principal.organization_id, page)
 
 

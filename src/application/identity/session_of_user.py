@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from application.identity.authenticate_person import invalid_token
+from application.identity.granted import granted_to
 from application.identity.key_limits import KeyLimits
-from application.identity.ports import UserAccess
+from application.identity.ports import RoleGrants, UserAccess
 from application.system.ports import Clock
 from domain.identity.api_key import Principal
 from domain.ids import OrganizationId, UserId
@@ -20,15 +21,16 @@ class SessionOfUserCommand:
 
 class SessionOfUser:
     """Rules:
-    - The role is what the user has now.
+    - Role and permissions are what the user has now.
     - A deactivated or removed user is refused, and one whose identity provider was deleted.
     - The service's rate limit applies to each user.
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
 
-    def __init__(self, *, user_access: UserAccess, limits: KeyLimits, clock: Clock) -> None:
+    def __init__(self, *, user_access: UserAccess, custom_roles: RoleGrants, limits: KeyLimits, clock: Clock) -> None:
         self._users = user_access
+        self._roles = custom_roles
         self._limits = limits
         self._clock = clock
 
@@ -40,4 +42,4 @@ class SessionOfUser:
             raise invalid_token()
         if (counted := self._limits.take(user.actor, None)) is not None:
             await counted
-        return user.principal(command.expires_at)
+        return user.principal(command.expires_at, await granted_to(user, self._roles))

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from application.system.lru import LruCache
 from domain.identity.api_key import ApiKey, Principal
+from domain.identity.permission import Permission
 from domain.ids import ApiKeyId, OrganizationId
 from domain.rate_limit import RateLimit
 
@@ -21,13 +22,15 @@ class KnownKey:
     audiences: tuple[str, ...] = ()
 
 
-def known_key(key: ApiKey) -> KnownKey:
+def known_key(key: ApiKey, granted: frozenset[Permission] = frozenset()) -> KnownKey:
     principal = Principal(
         organization_id=key.organization_id,
         key_id=key.id,
         role=key.role,
         platform=key.platform,
         key_of=key.person_id,
+        custom_role=key.custom_role,
+        granted=granted,
     )
     return KnownKey(principal=principal, expires_at=key.expires_at, rate_limit=key.rate_limit)
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from application.audit.entries import audit_entry
-from application.identity.create_identity_provider import require_organizations, require_reachable
+from application.identity.assignable_roles import AssignableRoles
+from application.identity.create_identity_provider import require_organizations, require_reachable, require_roles
 from application.identity.ports import IdentityProviderStore, OrganizationStore
 from application.identity.provider_lookup import existing_identity_provider
 from application.identity.token_cache import TokenCache
@@ -47,6 +48,7 @@ class UpdateIdentityProvider:
         *,
         providers: IdentityProviderStore,
         organizations: OrganizationStore,
+        assignable: AssignableRoles,
         outbound: OutboundPolicy,
         cache: TokenCache,
         clock: Clock,
@@ -54,6 +56,7 @@ class UpdateIdentityProvider:
     ) -> None:
         self._providers = providers
         self._organizations = organizations
+        self._assignable = assignable
         self._outbound = outbound
         self._cache = cache
         self._clock = clock
@@ -74,6 +77,7 @@ class UpdateIdentityProvider:
             raise invalid("identity_provider_invalid", "The identity provider is not valid.", violation)
         require_reachable(self._outbound, changed)
         await require_organizations(self._organizations, changed)
+        await require_roles(self._assignable, changed)
         names: list[JsonValue] = [*changed_fields(provider, changed)]
         changed = replace(changed, version=provider.version + 1)
         audit = audit_entry(

@@ -11,7 +11,7 @@ from domain.audit.event import AuditAction
 from domain.errors import existing, invalid, require_version
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject, JsonValue
 
@@ -55,7 +55,7 @@ class UpdateOrganization:
 
     async def execute(self, command: UpdateOrganizationCommand) -> Organization:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.ORGANIZATION_MANAGE)
         if command.organization_id is not None:
             principal.require_platform()
         organization_id = command.organization_id or principal.organization_id

@@ -8,7 +8,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ServiceError, conflict, existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import AuditEventId
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tool
 from domain.mcp.server import McpServer
@@ -44,7 +44,7 @@ class ApproveDefinition:
 
     async def execute(self, command: ApproveDefinitionCommand) -> PinnedTool:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         catalog = await self._catalogs.load(principal.organization_id, server.id)
         tool = existing(None if catalog is None else pinned_tool(catalog, command.tool), "MCP tool", command.tool)

@@ -7,7 +7,7 @@ from application.mcp.ports import McpServerStore
 from application.mcp.server_lookup import existing_server
 from domain.errors import conflict
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.server import Credentials
 
@@ -38,7 +38,7 @@ class AuthorizeMcpServer:
 
     async def execute(self, command: AuthorizeMcpServerCommand) -> AuthorizationRequest:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         if not isinstance(server.config.auth, AuthorizationCodeAuth):
             raise conflict(

@@ -22,7 +22,7 @@ from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer, McpServerConfig
@@ -101,7 +101,7 @@ class CheckMcpServer:
 
     async def execute(self, command: CheckMcpServerCommand) -> McpCheckResult:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         saved = None
         config = command.subject
         if isinstance(config, str):

@@ -6,7 +6,7 @@ from application.mcp.ports import McpServerStore
 from application.mcp.registries import GetRegistryEntry
 from application.mcp.server_lookup import existing_server
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.entry_origin import EntryOrigin
 
 
@@ -31,7 +31,7 @@ class CheckRegistryVersion:
         self._entries = entries
 
     async def execute(self, principal: Principal, server: str) -> RegistryVersion:
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         found = await existing_server(self._servers, principal.organization_id, server)
         origin = EntryOrigin.read(found.config.registry_entry or "")
         if origin is None:

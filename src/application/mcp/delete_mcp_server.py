@@ -10,7 +10,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class DeleteMcpServer:
 
     async def execute(self, command: DeleteMcpServerCommand) -> None:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         audit = audit_entry(
             principal,

@@ -6,7 +6,7 @@ from application.mcp.ports import McpConnections, McpServerStore, ServerStatus
 from application.mcp.server_lookup import existing_server
 from application.mcp.server_status import ServerStatuses
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class DisconnectMcpServer:
 
     async def execute(self, command: DisconnectMcpServerCommand) -> ServerStatus:
         principal = command.principal
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.SERVERS_OPERATE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         await self._connections.forget(principal.organization_id, server.id)
         return self._statuses.of(server)

@@ -8,7 +8,7 @@ from application.mcp.import_outcome import ImportOutcome
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.mcp.kinds import KIND_NOT_PERMITTED
 from domain.mcp.server import McpServer
@@ -52,7 +52,7 @@ class ImportMcpServers:
 
     async def execute(self, command: ImportMcpServersCommand) -> tuple[ImportedEntry, ...]:
         """The outcomes in the order of the file."""
-        command.principal.require(Role.ADMIN)
+        command.principal.require(Permission.SERVERS_MANAGE)
         given: set[str] = set()
         imported = []
         for name, entry in command.entries.items():

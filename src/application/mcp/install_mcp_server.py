@@ -9,7 +9,7 @@ from application.mcp.server_lookup import existing_server
 from application.mcp.server_status import ServerStatuses
 from domain.errors import conflict
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class InstallMcpServer:
 
     async def execute(self, command: InstallMcpServerCommand) -> ServerStatus:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         slug = server.config.slug
         if not server.config.needs_installation:

@@ -11,7 +11,7 @@ from application.mcp.server_address import require_reachable
 from application.system.ports import OutboundPolicy
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.mcp.kinds import KIND_NOT_PERMITTED
 from domain.mcp.server import McpServerConfig
@@ -40,7 +40,7 @@ class PreviewMcpImport:
 
     async def execute(self, command: ImportMcpServersCommand) -> tuple[PreviewedEntry, ...]:
         """The outcomes in the order of the file."""
-        command.principal.require(Role.ADMIN)
+        command.principal.require(Permission.SERVERS_MANAGE)
         given: set[str] = set()
         previewed = []
         for name, entry in command.entries.items():

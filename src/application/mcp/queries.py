@@ -14,6 +14,7 @@ from application.mcp.server_lookup import existing_server
 from application.mcp.server_status import ServerStatuses
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from domain.identity.api_key import Principal
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
@@ -66,7 +67,7 @@ class DescribeConfinement:
 
     async def execute(self, principal: Principal) -> str:
         """How this process confines started servers. Raises FORBIDDEN."""
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.SERVERS_OPERATE)
         return await self._confinement.describe()
 
 
@@ -81,7 +82,7 @@ class GetMcpServerLogs:
     async def execute(self, principal: Principal, server: str) -> str:
         """The bounded tail; empty for remote servers. `server` is an id or a slug. Raises
         FORBIDDEN, NOT_FOUND."""
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.SERVERS_OPERATE)
         found = await existing_server(self._servers, principal.organization_id, server)
         return self._installer.log(found) + self._connections.logs(found)
 

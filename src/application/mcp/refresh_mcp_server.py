@@ -8,7 +8,7 @@ from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, M
 from application.mcp.server_lookup import existing_server
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.catalog import McpCatalog
 
 DEFAULT_DEADLINE_S = 30.0
@@ -49,7 +49,7 @@ class RefreshMcpServer:
 
     async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
         principal = command.principal
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.SERVERS_OPERATE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         if not await self._switch.is_on(principal.organization_id):
             raise conflict("mcp_disabled", "MCP is disabled.")

@@ -14,7 +14,7 @@ from application.policy.ports import SchemaValidator
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import McpServerId
 from domain.mcp.server import McpServer, McpServerConfig
 
@@ -59,7 +59,7 @@ class RegisterMcpServer:
 
     async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         await self._switch.require_kind(principal.organization_id, command.config)
         require_reachable(self._outbound, command.config)
         require_no_literal_secrets(command.config)

@@ -6,7 +6,7 @@ from typing import Protocol
 from application.mcp.registry_documents import NAME, read_entry_document
 from domain.errors import ErrorKind, ServiceError, existing, not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from domain.mcp.registry_entry import RegistryEntry
 
@@ -47,7 +47,7 @@ class ListMcpRegistries:
         self._registries = registries
 
     async def execute(self, principal: Principal) -> tuple[str, ...]:
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         return self._registries.names
 
 
@@ -65,7 +65,7 @@ class SearchMcpRegistry:
     async def execute(
         self, principal: Principal, registry: str, search: str, *, limit: int, cursor: str | None = None
     ) -> FoundEntries:
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         require_registry(self._registries, registry)
         page = await self._registries.search(registry, search, limit=limit, cursor=cursor)
         documents, metadata = page.get("servers"), page.get("metadata")
@@ -89,7 +89,7 @@ class GetRegistryEntry:
         self._registries = registries
 
     async def execute(self, principal: Principal, registry: str, name: str, version: str = LATEST) -> RegistryEntry:
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         require_registry(self._registries, registry)
         document = await self._registries.version(registry, name, version) if NAME.fullmatch(name) else None
         entry = None if document is None else read_entry_document(document)

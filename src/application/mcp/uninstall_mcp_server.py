@@ -10,7 +10,7 @@ from application.mcp.server_status import ServerStatuses
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.server import McpServer
 
 
@@ -51,7 +51,7 @@ class UninstallMcpServer:
 
     async def execute(self, command: UninstallMcpServerCommand) -> ServerStatus:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         await self._installs.stop(server.id)
         # The installation may have been recorded just before it was stopped.

@@ -18,7 +18,7 @@ from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import conflict, require_version
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.secret import SecretValue
 
@@ -75,7 +75,7 @@ class UpdateMcpServer:
 
     async def execute(self, command: UpdateMcpServerCommand) -> McpServer:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SERVERS_MANAGE)
         server = await existing_server(self._servers, principal.organization_id, command.server)
         require_version("MCP server", server.version, expected=command.expected_version)
         config = changed_config(server.config, command.changes, env=command.env, headers=command.headers)

@@ -16,7 +16,7 @@ from application.system.together import together
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import OrganizationId
 from domain.model_providers.provider_check import (
     ProviderCheck,
@@ -71,7 +71,7 @@ class CheckModelProvider:
 
     async def execute(self, command: CheckModelProviderCommand) -> ProviderCheckResult:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.MODELS_MANAGE)
         organization_id, name = principal.organization_id, command.name
         if command.model is None:
             model = await self._used_model(organization_id, name)

@@ -8,7 +8,7 @@ from application.model_providers.provider_lookup import require_addresses
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.model_providers.cloud import NO_CLOUD, CloudSettings
 from domain.model_providers.deployment import Deployment
 from domain.model_providers.provider import (
@@ -51,7 +51,7 @@ class CreateModelProvider:
         """The provider. Raises FORBIDDEN, INVALID `model_provider_invalid`, CONFLICT `model_provider_exists`,
         `too_many_model_providers`."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.MODELS_MANAGE)
         now = self._clock.now()
         provider = ModelProvider(
             organization_id=principal.organization_id,

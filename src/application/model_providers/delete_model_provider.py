@@ -8,7 +8,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class DeleteModelProvider:
     async def execute(self, command: DeleteModelProviderCommand) -> None:
         """Delete. Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.MODELS_MANAGE)
         audit = audit_entry(
             principal, AuditAction.MODEL_PROVIDER_DELETED, command.name, ids=self._ids, at=self._clock.now()
         )

@@ -11,6 +11,7 @@ from application.system.ports import Clock
 from application.system.together import together
 from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.api_key import Principal
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import OrganizationId
 
@@ -57,7 +58,7 @@ class ListModels:
         except ModelError as error:
             detail = f"The models of {name!r} cannot be listed. {error.detail}"
             said = error.provider_error
-            if said is not None and said.message and principal.role.includes(Role.OPERATOR):
+            if said is not None and said.message and principal.may(Permission.RUNS_CONTROL):
                 detail += f" The provider said: {said.message}"
             raise ServiceError("model_list_unavailable", ErrorKind.UNAVAILABLE, detail) from error
 

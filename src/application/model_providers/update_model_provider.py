@@ -10,7 +10,7 @@ from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
 from domain.errors import require_version
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.model_providers.cloud import NO_CLOUD, CloudSettings
 from domain.model_providers.provider import ModelProvider, default_base_url, region_of
@@ -45,7 +45,7 @@ class UpdateModelProvider:
         """The provider as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `model_provider_invalid`, PRECONDITION
         `version_conflict`."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.MODELS_MANAGE)
         provider = await existing_provider(self._providers, principal.organization_id, command.name)
         require_version("model provider", provider.version, expected=command.expected_version)
         changed = with_changes(provider, _with_address(provider, command.changes))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.ports import IdentityStore
 from application.identity.token_cache import TokenCache
 from application.revocation.stop_work_of_key import StopWorkOfKey
@@ -11,7 +12,8 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.custom_role import permissions_held, require_within_own
+from domain.identity.permission import Permission
 from domain.ids import ApiKeyId
 
 
@@ -23,21 +25,29 @@ class RevokeApiKeyCommand:
 
 class RevokeApiKey:
     """Rules:
-    - Admins revoke keys of their organization; revoking a platform key requires a platform key.
+    - Requires `keys.manage`, and all that the key may do; revoking a platform key requires a platform key.
     - A key cannot revoke itself, so that no admin locks themselves out by mistake. If no admin key
       is left (the last one expires, or two revoke each other), a platform key creates one.
     - What the key started ends with it (`StopWorkOfKey`). If that fails, the key is revoked all the
       same, and revoking it again ends the rest.
     - Audited as `key.revoked`, once.
 
-    Raises: ServiceError role_insufficient, platform_key_required, api_key_not_found,
+    Raises: ServiceError role_insufficient, role_beyond_own, platform_key_required, api_key_not_found,
     api_key_in_use.
     """
 
     def __init__(
-        self, *, identities: IdentityStore, cache: TokenCache, work: StopWorkOfKey, clock: Clock, ids: IdSource
+        self,
+        *,
+        identities: IdentityStore,
+        assignable: AssignableRoles,
+        cache: TokenCache,
+        work: StopWorkOfKey,
+        clock: Clock,
+        ids: IdSource,
     ) -> None:
         self._identities = identities
+        self._assignable = assignable
         self._cache = cache
         self._work = work
         self._clock = clock
@@ -45,12 +55,14 @@ class RevokeApiKey:
 
     async def execute(self, command: RevokeApiKeyCommand) -> StoppedWork:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.KEYS_MANAGE)
         if command.key_id == principal.key_id:
             raise conflict("api_key_in_use", "A key cannot revoke itself; use another admin key.")
         key = existing(await self._identities.key(principal.organization_id, command.key_id), "API key", command.key_id)
         if key.platform:
             principal.require_platform()
+        roles = await self._assignable.all(principal.organization_id)
+        require_within_own(principal, permissions_held(roles, key.role, key.custom_role))
         if key.revoked_at is None:
             await self._revoke(principal, command.key_id)
         return await self._work.execute(principal, command.key_id)

@@ -1,5 +1,7 @@
 """StopWorkOfKey: ends what an API key started and what would continue without it."""
 
+from dataclasses import replace
+
 from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
 from application.revocation.end_sessions import EndSessions, EndSessionsCommand
@@ -11,6 +13,7 @@ from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore
 from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
+from domain.identity.role import Role
 from domain.ids import ApiKeyId, GatewaySessionId, WorkflowRunId
 
 
@@ -22,7 +25,8 @@ class StopWorkOfKey:
     - Each is audited as if `principal` had ended it alone; `CancelRuns` has the rules of runs.
     - Schedules, agents and keys that the key created belong to the organization and stay.
 
-    Requires `admin` (FORBIDDEN otherwise). After a failure another execution ends the rest.
+    The caller may end the key or the user, which is checked before, and needs no permission for what ends with it. After a
+    failure another execution ends the rest.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class StopWorkOfKey:
 
     async def execute(self, principal: Principal, key_id: ApiKeyId) -> StoppedWork:
         # First what starts runs, then the runs.
+        principal = replace(principal, role=Role.ADMIN, custom_role=None)
         sessions = await self._revoke_sessions(principal, key_id)
         await self._end_sessions.execute(EndSessionsCommand(principal=principal, holder=key_id))
         workflow_runs = await self._stop_workflow_runs(principal, key_id)

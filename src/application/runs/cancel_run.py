@@ -7,7 +7,7 @@ from application.runs.resume_run import require_own_or_operator
 from application.runs.stop_run import StopRun
 from domain.errors import existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId
 from domain.runs.run import Run
 
@@ -30,7 +30,7 @@ class CancelRun:
 
     async def execute(self, command: CancelRunCommand) -> Run:
         """Raises NOT_FOUND, FORBIDDEN."""
-        command.principal.require(Role.RUNNER)
+        command.principal.require(Permission.RUNS_START)
         run = existing(await self._runs.get(command.principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(command.principal, run)
         return existing(await self._stop_run.execute(run, actor=command.principal.key_id), "run", command.run_id)

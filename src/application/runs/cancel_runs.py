@@ -18,7 +18,7 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ApiKeyId, McpServerId, OrganizationId, RunId
 from domain.runs.lane import Lane
 from domain.runs.run import RunStatus
@@ -87,7 +87,7 @@ class CancelRuns:
     async def execute(self, command: CancelRunsCommand) -> CancelledRuns:
         """Raises FORBIDDEN, NOT_FOUND `agent_not_found`, `mcp_server_not_found`."""
         principal = command.principal
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.RUNS_CONTROL)
         target = await self._target(command)
         wanted = replace(target.wanted, lane=command.lane, queued=command.queued)
         cancelled = stopping = 0

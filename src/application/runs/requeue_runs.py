@@ -12,7 +12,7 @@ from application.runs.queue_lines import QueueReader
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId
 
 MOST = 100
@@ -59,7 +59,7 @@ class RequeueRuns:
     async def execute(self, command: RequeueRunsCommand) -> tuple[RunId, ...]:
         """The requeued runs. Raises FORBIDDEN, NOT_FOUND `agent_not_found`."""
         principal, now = command.principal, self._clock.now()
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.RUNS_CONTROL)
         agent_id = None
         if command.agent is not None:
             agent_id = (await existing_agent(self._agents, principal.organization_id, command.agent)).id

@@ -20,7 +20,7 @@ from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import account_not_yours, approval_stale
 from domain.errors import Violation, existing, invalid
 from domain.identity.api_key import Principal, person_of
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import ElicitationAction
@@ -90,11 +90,13 @@ class ResumeRun:
 
     async def execute(self, command: ResumeRunCommand) -> Run:
         """Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_waiting`, `approval_…`), INVALID."""
-        command.principal.require(Role.RUNNER)
         if command.approvals:
             require_decider(command.principal)
+        if command.tool_results or not command.approvals:
+            command.principal.require(Permission.RUNS_START)
         run = existing(await self._reader.get(command.principal.organization_id, command.run_id), "run", command.run_id)
-        require_own_or_operator(command.principal, run)
+        if command.tool_results:
+            require_own_or_operator(command.principal, run)
         named = [given.tool_call_id for given in command.tool_results]
         named += [decision.tool_call_id for decision in command.approvals]
         if not named or len(set(named)) != len(named):
@@ -198,7 +200,7 @@ class ResumeRun:
 
 def require_own_or_operator(principal: Principal, run: Run) -> None:
     """A runner acts on its own runs, an operator on all. Raises FORBIDDEN."""
-    if run.requested_by != principal.key_id and not principal.role.includes(Role.OPERATOR):
+    if run.requested_by != principal.key_id and not principal.may(Permission.RUNS_CONTROL):
         raise run_not_yours()
 
 

@@ -11,7 +11,7 @@ from application.runs.shared_state import read_on
 from application.runs.start_run import StartRun, StartRunCommand
 from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId
 from domain.json_value import JsonObject
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -52,7 +52,7 @@ class RetryRun:
         """Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_failed`, `run_of_workflow`, `run_not_newest`), and what
         `StartRun` raises."""
         principal = command.principal
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         run = existing(await self._reader.get(principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(principal, run)
         if run.status is not RunStatus.FAILED:

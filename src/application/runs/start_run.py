@@ -27,7 +27,7 @@ from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import MessageId, RunId, ThreadId, derived_id
 from domain.json_value import JsonObject
 from domain.runs.admission import Admission
@@ -148,7 +148,7 @@ class StartRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
         (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`.
         """
-        command.principal.require(Role.RUNNER)
+        command.principal.require(Permission.RUNS_START)
         _require_role_for(command.model_settings, command.principal)
         if is_blank(command.input):
             raise invalid("input_empty", "A run needs an input.", Violation(path="input", message="must not be empty"))
@@ -219,7 +219,7 @@ class StartRun:
                 idempotency=key,
                 firing=command.firing,
                 admission=_admission(command, organization, agent),
-                may_stop_any=command.principal.role.includes(Role.OPERATOR),
+                may_stop_any=command.principal.may(Permission.RUNS_CONTROL),
                 webhook_url=None if command.webhook is None else command.webhook.url,
             )
         )
@@ -276,7 +276,7 @@ def _metadata(command: StartRunCommand) -> JsonObject:
 def _lane(command: StartRunCommand, agent: Agent) -> Lane:
     usual = agent.config.lane if command.retried is None else command.retried.lane
     lane = command.lane or usual
-    if lane.weight > usual.weight and not command.principal.role.includes(Role.OPERATOR):
+    if lane.weight > usual.weight and not command.principal.may(Permission.RUNS_CONTROL):
         raise ServiceError(
             "lane_not_allowed",
             ErrorKind.FORBIDDEN,
@@ -294,7 +294,7 @@ def _webhook_note(command: StartRunCommand) -> WebhookNote | None:
 
 def _require_role_for(settings: ModelSettings, principal: Principal) -> None:
     refused = sorted(OPERATORS_ONLY.intersection(settings.stated))
-    if refused and not principal.role.includes(Role.OPERATOR):
+    if refused and not principal.may(Permission.RUNS_CONTROL):
         raise ServiceError(
             "model_settings_not_allowed",
             ErrorKind.FORBIDDEN,

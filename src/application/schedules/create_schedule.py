@@ -9,7 +9,7 @@ from application.schedules.schedule_checks import ScheduleChecks
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ScheduleId, ThreadId
 from domain.json_value import JsonObject
 from domain.runs.lane import Lane
@@ -69,7 +69,7 @@ class CreateSchedule:
     async def execute(self, command: CreateScheduleCommand) -> Schedule:
         """Returns the schedule with its first run time."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SCHEDULES_MANAGE)
         self._checks.require_times(command.cron, command.timezone)
         agent = await self._checks.agent(principal.organization_id, command.agent)
         now = self._clock.now()

@@ -9,7 +9,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class DeleteSchedule:
 
     async def execute(self, command: DeleteScheduleCommand) -> None:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SCHEDULES_MANAGE)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
         audit = audit_entry(
             principal,

@@ -12,7 +12,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import require_version
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.schedules.schedule import Schedule
 
@@ -65,7 +65,7 @@ class UpdateSchedule:
 
     async def execute(self, command: UpdateScheduleCommand) -> Schedule:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SCHEDULES_MANAGE)
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
         require_version("schedule", schedule.version, expected=command.expected_version)
         changed = _with_account(schedule, await self._changed(schedule, command), command)

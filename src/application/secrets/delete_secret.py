@@ -8,7 +8,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class DeleteSecret:
 
     async def execute(self, command: DeleteSecretCommand) -> None:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SECRETS_MANAGE)
         audit = audit_entry(principal, AuditAction.SECRET_DELETED, command.name, ids=self._ids, at=self._clock.now())
         if not await self._secrets.delete(principal.organization_id, command.name, audit):
             raise not_found("secret", command.name)

@@ -3,7 +3,7 @@
 from application.secrets.ports import SecretStore
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.secrets.secret import Secret
 
 
@@ -15,5 +15,5 @@ class ListSecrets:
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Secret]:
         """Raises FORBIDDEN."""
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SECRETS_MANAGE)
         return await self._secrets.page(principal.organization_id, page)

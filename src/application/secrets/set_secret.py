@@ -8,7 +8,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.secrets.secret import Secret, require_storable
 
 
@@ -45,7 +45,7 @@ class SetSecret:
 
     async def execute(self, command: SetSecretCommand) -> SetSecretResult:
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.SECRETS_MANAGE)
         require_storable(command.name, command.value)
         now = self._clock.now()
         organization_id = principal.organization_id

@@ -8,7 +8,7 @@ from application.sources.store_source import StoreSource, StoreSourceCommand
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import SourceId, ThreadId
 from domain.sources.source import Source
 
@@ -38,7 +38,7 @@ class AddSource:
 
     async def execute(self, command: AddSourceCommand) -> Source:
         principal = command.principal
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
 
         def audit(source: Source) -> AuditEvent:
             return audit_entry(

@@ -8,7 +8,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import SourceId
 
 
@@ -34,10 +34,10 @@ class DeleteSource:
 
     async def execute(self, command: DeleteSourceCommand) -> None:
         principal = command.principal
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         audit = audit_entry(
             principal, AuditAction.SOURCE_DELETED, command.source_id, ids=self._ids, at=self._clock.now()
         )
-        as_runner = None if principal.role.includes(Role.OPERATOR) else principal.key_id
+        as_runner = None if principal.may(Permission.RUNS_CONTROL) else principal.key_id
         if not await self._sources.delete(principal.organization_id, command.source_id, audit, as_runner=as_runner):
             raise not_found("source", command.source_id)

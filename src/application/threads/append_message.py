@@ -6,7 +6,7 @@ from application.system.ports import Clock, IdSource
 from application.threads.ports import ThreadStore
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role as KeyRole
+from domain.identity.permission import Permission
 from domain.ids import MessageId, ThreadId
 from domain.threads.message import Message, Role, TextContent, UserContent, is_blank
 
@@ -38,7 +38,7 @@ class AppendMessage:
         self._ids = ids
 
     async def execute(self, command: AppendMessageCommand) -> Message:
-        command.principal.require(KeyRole.RUNNER)
+        command.principal.require(Permission.RUNS_START)
         wrong = _violations(command)
         if wrong:
             raise invalid("message_invalid", "The message is not valid.", *wrong)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from application.system.ports import Clock, IdSource
 from application.threads.ports import ThreadStore
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ThreadId
 from domain.json_value import JsonObject
 from domain.threads.thread import Thread
@@ -28,7 +28,7 @@ class CreateThread:
         self._ids = ids
 
     async def execute(self, command: CreateThreadCommand) -> Thread:
-        command.principal.require(Role.RUNNER)
+        command.principal.require(Permission.RUNS_START)
         thread = Thread(
             id=ThreadId(self._ids.new("thr")),
             organization_id=command.principal.organization_id,

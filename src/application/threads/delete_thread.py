@@ -8,7 +8,7 @@ from application.threads.ports import ThreadStore
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ThreadId
 
 
@@ -36,10 +36,10 @@ class DeleteThread:
 
     async def execute(self, command: DeleteThreadCommand) -> None:
         principal = command.principal
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         audit = audit_entry(
             principal, AuditAction.THREAD_DELETED, command.thread_id, ids=self._ids, at=self._clock.now()
         )
-        as_runner = None if principal.role.includes(Role.OPERATOR) else principal.key_id
+        as_runner = None if principal.may(Permission.RUNS_CONTROL) else principal.key_id
         if not await self._threads.delete(principal.organization_id, command.thread_id, audit, as_runner=as_runner):
             raise not_found("thread", command.thread_id)

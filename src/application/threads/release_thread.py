@@ -9,7 +9,7 @@ from application.threads.ports import ThreadStore
 from domain.audit.event import AuditAction
 from domain.errors import existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ThreadId
 from domain.threads.thread import Thread
 
@@ -37,7 +37,7 @@ class ReleaseThread:
 
     async def execute(self, command: ReleaseThreadCommand) -> Thread:
         principal = command.principal
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.THREADS_RELEASE)
         thread = existing(
             await self._threads.get(principal.organization_id, command.thread_id), "thread", command.thread_id
         )

@@ -12,7 +12,7 @@ from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
 from domain.identity.api_key import Principal, person_of
 from domain.identity.organization import Organization
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ApiKeyId, OrganizationId
 from domain.nearest import nearest
 from domain.policy.idle_rules import IdleReason, idle_statements
@@ -64,7 +64,7 @@ class ReviewToolPolicies:
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
         """One sentence per entry, at most fifty; none for another organization."""
         principal, saved = command.principal, command.saved
-        principal.require(Role.ADMIN)
+        principal.require(Permission.AGENTS_MANAGE if isinstance(saved, Agent) else Permission.ORGANIZATION_MANAGE)
         of = saved.organization_id if isinstance(saved, Agent) else saved.id
         if of != principal.organization_id:
             return ()

@@ -9,7 +9,7 @@ from application.webhooks.ports import WebhookKeyStore
 from application.webhooks.signing_secrets import SigningSecrets
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.webhooks.signing import OVERLAP, WebhookKey
 
 
@@ -39,7 +39,7 @@ class CreateWebhookKey:
         self._ids = ids
 
     async def execute(self, principal: Principal) -> CreatedWebhookKey:
-        principal.require(Role.ADMIN)
+        principal.require(Permission.WEBHOOKS_MANAGE)
         key = self._secrets.new_key(principal.organization_id)
         until = self._clock.now() + OVERLAP
         audit = audit_entry(

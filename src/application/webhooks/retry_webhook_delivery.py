@@ -8,7 +8,7 @@ from application.webhooks.ports import WebhookDeliveryStore
 from domain.audit.event import AuditAction
 from domain.errors import conflict, existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import WebhookDeliveryId
 from domain.webhooks.delivery import WebhookDelivery
 
@@ -37,7 +37,7 @@ class RetryWebhookDelivery:
 
     async def execute(self, command: RetryWebhookDeliveryCommand) -> WebhookDelivery:
         principal = command.principal
-        principal.require(Role.OPERATOR)
+        principal.require(Permission.WEBHOOKS_RETRY)
         seen = existing(
             await self._deliveries.get(principal.organization_id, command.delivery_id),
             "webhook delivery",

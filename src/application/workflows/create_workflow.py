@@ -8,7 +8,7 @@ from application.workflows.ports import WorkflowStore
 from application.workflows.workflow_checks import CheckedWorkflow, WorkflowChecks
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import WorkflowId
 from domain.workflows.graph import Workflow, WorkflowDefinition
 
@@ -47,7 +47,7 @@ class CreateWorkflow:
     async def execute(self, command: CreateWorkflowCommand) -> SavedWorkflow:
         """Raises FORBIDDEN, INVALID `workflow_invalid`, CONFLICT `workflow_name_taken`."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.WORKFLOWS_MANAGE)
         checked = await self._checks.require(principal.organization_id, command.definition)
         now = self._clock.now()
         workflow = Workflow(

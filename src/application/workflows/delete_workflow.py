@@ -9,7 +9,7 @@ from application.workflows.workflow_lookup import existing_workflow
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class DeleteWorkflow:
     async def execute(self, command: DeleteWorkflowCommand) -> None:
         """Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.WORKFLOWS_MANAGE)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
         audit = audit_entry(
             principal,

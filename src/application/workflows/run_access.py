@@ -3,15 +3,15 @@
 from application.workflows.ports import WorkflowRunStore
 from domain.errors import ErrorKind, ServiceError, existing
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import WorkflowRunId
 from domain.workflows.run import WorkflowRun
 
 
 async def require_own_or_operator(runs: WorkflowRunStore, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
-    principal.require(Role.RUNNER)
+    principal.require(Permission.RUNS_START)
     run = existing(await runs.get(principal.organization_id, run_id), "workflow run", run_id)
-    if run.requested_by != principal.key_id and not principal.role.includes(Role.OPERATOR):
+    if run.requested_by != principal.key_id and not principal.may(Permission.RUNS_CONTROL):
         raise ServiceError(
             "run_not_yours",
             ErrorKind.FORBIDDEN,

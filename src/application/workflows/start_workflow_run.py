@@ -13,7 +13,7 @@ from application.workflows.workflow_lookup import existing_workflow
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import WORKFLOW_RUN_PREFIX, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonValue
 from domain.workflows.compiler import Compilation, compile_workflow
@@ -87,7 +87,7 @@ class StartWorkflowRun:
         """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`,
         `secret_missing`, INVALID `workflow_input_invalid`, `idempotency_key_reused`."""
         principal = command.principal
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         now = self._clock.now()
         if command.idempotency is not None:
             earlier = await self._runs.started_before(principal.organization_id, command.idempotency, at=now)

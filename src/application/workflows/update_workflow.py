@@ -11,7 +11,7 @@ from application.workflows.workflow_lookup import existing_workflow
 from domain.audit.event import AuditAction
 from domain.errors import require_version
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
 
@@ -50,7 +50,7 @@ class UpdateWorkflow:
         """The current workflow. Raises FORBIDDEN, NOT_FOUND, INVALID `workflow_invalid`,
         PRECONDITION `version_conflict`, CONFLICT `workflow_name_taken`."""
         principal = command.principal
-        principal.require(Role.ADMIN)
+        principal.require(Permission.WORKFLOWS_MANAGE)
         workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
         require_version("workflow", workflow.version, expected=command.expected_version)
         before = workflow.definition

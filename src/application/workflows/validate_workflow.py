@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from application.workflows.workflow_checks import CheckedWorkflow, WorkflowChecks
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.workflows.graph import WorkflowDefinition
 
 
@@ -23,5 +23,5 @@ class ValidateWorkflow:
 
     async def execute(self, command: ValidateWorkflowCommand) -> CheckedWorkflow:
         """All faults, or the plan. Raises FORBIDDEN."""
-        command.principal.require(Role.ADMIN)
+        command.principal.require(Permission.WORKFLOWS_MANAGE)
         return await self._checks.check(command.principal.organization_id, command.definition)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, ConsoleSessionId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
@@ -23,6 +24,7 @@ class ApiKey:
     - `rate_limit` bounds its requests, in addition to the service's limit for every key.
     - `last_used_at` lags by up to a minute.
     - `person_id` is the user who created the key, directly or with another key of theirs.
+    - `custom_role` names a role of the organization in place of `role`, which is `viewer` then.
     """
 
     id: ApiKeyId
@@ -37,6 +39,7 @@ class ApiKey:
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
     person_id: UserId | None = None
+    custom_role: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Principal:
     - `user_until` is when the token or the session of a user expires; None for keys.
     - `key_of` is the user who created the key (`ApiKey.person_id`).
     - `session_id` is the session of the console in which the request came; None for requests with a token.
+    - `custom_role` names a role of the organization in place of `role`, which is `viewer` then, and `granted` are its
+      permissions.
     """
 
     organization_id: OrganizationId
@@ -56,6 +61,17 @@ class Principal:
     user_until: datetime | None = None
     key_of: UserId | None = None
     session_id: ConsoleSessionId | None = None
+    custom_role: str | None = None
+    granted: frozenset[Permission] = frozenset()
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        return self.role.permissions if self.custom_role is None else self.granted
+
+    @property
+    def reads_as(self) -> Role:
+        """The built-in role whose details of failures the caller is shown."""
+        return Role.OPERATOR if self.may(Permission.RUNS_CONTROL) else self.role
 
     @property
     def acts_for(self) -> UserId | None:
@@ -74,12 +90,24 @@ class Principal:
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)
         return person_id
 
-    def require(self, role: Role) -> None:
-        """Raise FORBIDDEN unless the principal's role includes `role`."""
-        if not self.role.includes(role):
-            raise ServiceError(
-                "role_insufficient", ErrorKind.FORBIDDEN, f"This needs the role {role}; the caller has {self.role}."
-            )
+    def may(self, needed: Role | Permission) -> bool:
+        """Whether the caller has the permission, or all permissions of the built-in role."""
+        if isinstance(needed, Permission):
+            return needed in self.permissions
+        return self.role.includes(needed) or needed.permissions <= self.granted
+
+    def require(self, needed: Role | Permission) -> None:
+        """Raise FORBIDDEN unless the caller `may`."""
+        if self.may(needed):
+            return
+        if isinstance(needed, Role):
+            lacking = f"the role {needed}"
+        elif self.custom_role is None:
+            lacking = f"the role {next(role for role in Role if needed in role.permissions)}"
+        else:
+            lacking = f"the permission {needed}"
+        detail = f"This needs {lacking}; the caller has {self.custom_role or self.role}."
+        raise ServiceError("role_insufficient", ErrorKind.FORBIDDEN, detail)
 
     def require_platform(self) -> None:
         """Raise FORBIDDEN unless the key is a platform key."""

@@ -34,12 +34,14 @@ class RoleRule:
     - The claim `email` matches only if the provider says that the address is verified.
     - `organization_id` None is the organization of the identity provider. Only a provider of the installation names
       others.
+    - `custom_role` names a role of that organization in place of `role`, which is `viewer` then.
     """
 
     claim: str
     value: str
     role: Role
     organization_id: OrganizationId | None = None
+    custom_role: str | None = None
 
     def matches(self, claims: Mapping[str, JsonValue]) -> bool:
         return claim_has(claims, self.claim, self.value)
@@ -51,6 +53,7 @@ class Admission:
 
     organization_id: OrganizationId
     role: Role
+    custom_role: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +95,8 @@ class IdentityProvider:
         """The organization and role by the first matching rule; None refuses the person."""
         for rule in self.rules:
             if rule.matches(claims):
-                return Admission(organization_id=rule.organization_id or self.organization_id, role=rule.role)
+                organization_id = rule.organization_id or self.organization_id
+                return Admission(organization_id=organization_id, role=rule.role, custom_role=rule.custom_role)
         return None
 
 

@@ -55,7 +55,8 @@ class ProvisionedUser:
     def has_had_access(self) -> bool:
         """Whether the person has signed in, or an admin or a rule gave them a role."""
         user = self.user
-        return user.last_sign_in_at is not None or user.role_fixed or user.role is not Role.VIEWER
+        has_role = user.role is not Role.VIEWER or user.custom_role is not None
+        return user.last_sign_in_at is not None or user.role_fixed or has_role
 
     def of(self, found: User) -> "ProvisionedUser":
         """This person, who has the user `found` already."""

@@ -1,6 +1,8 @@
-"""Roles of API keys. Each role includes the one before it."""
+"""Built-in roles of API keys and users. Each includes the one before it."""
 
 from enum import StrEnum
+
+from domain.identity.permission import Permission
 
 
 class Role(StrEnum):
@@ -21,3 +23,24 @@ class Role(StrEnum):
     def includes(self, other: "Role") -> bool:
         order = list(Role)
         return order.index(self) >= order.index(other)
+
+    @property
+    def permissions(self) -> frozenset[Permission]:
+        return _PERMISSIONS[self]
+
+
+_RUNNER = frozenset({Permission.RUNS_START})
+_OPERATOR = _RUNNER | {
+    Permission.RUNS_CONTROL,
+    Permission.APPROVALS_DECIDE,
+    Permission.THREADS_RELEASE,
+    Permission.SERVERS_OPERATE,
+    Permission.GATEWAY_OPEN,
+    Permission.WEBHOOKS_RETRY,
+}
+_PERMISSIONS = {
+    Role.VIEWER: frozenset[Permission](),
+    Role.RUNNER: _RUNNER,
+    Role.OPERATOR: _OPERATOR,
+    Role.ADMIN: frozenset(Permission),
+}

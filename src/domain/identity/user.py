@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from domain.identity.api_key import Principal
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, IdentityProviderId, OrganizationId, UserId
 
@@ -33,7 +34,7 @@ class User:
     """A person in one organization.
 
     - `role` comes from the rules of the identity provider, at each sign-in. With `role_fixed` an admin chose it, and
-      rules no longer change it.
+      rules no longer change it. `custom_role` names a role of the organization in its place; `role` is `viewer` then.
     - The user is refused while `provider_id` names no identity provider.
     """
 
@@ -49,21 +50,19 @@ class User:
     status: UserStatus = UserStatus.ACTIVE
     created_at: datetime
     last_sign_in_at: datetime | None = None
+    custom_role: str | None = None
 
     @property
     def actor(self) -> ApiKeyId:
         """The id under which runs, calls, approvals and audit entries name the user."""
         return ApiKeyId(self.id)
 
-    def seen(self, profile: Profile, provider_id: IdentityProviderId, role: Role) -> "User":
+    def seen(
+        self, profile: Profile, provider_id: IdentityProviderId, role: Role, custom_role: str | None = None
+    ) -> "User":
         """The user as the identity provider describes them now."""
-        return replace(
-            self,
-            provider_id=provider_id,
-            email=profile.email,
-            name=profile.name,
-            role=self.role if self.role_fixed else role,
-        )
+        seen = replace(self, provider_id=provider_id, email=profile.email, name=profile.name)
+        return seen if self.role_fixed else replace(seen, role=role, custom_role=custom_role)
 
     def removed(self) -> "User":
         return replace(self, status=UserStatus.REMOVED, email=None, name=None)
@@ -72,8 +71,16 @@ class User:
         """The user as one who comes: a removed one without the role from before."""
         if self.status is not UserStatus.REMOVED:
             return self
-        return replace(self, role=Role.VIEWER, role_fixed=False)
+        return replace(self, role=Role.VIEWER, custom_role=None, role_fixed=False)
 
-    def principal(self, expires_at: datetime) -> Principal:
-        """The user as a caller, until their token or session expires. Users never have platform rights."""
-        return Principal(organization_id=self.organization_id, key_id=self.actor, role=self.role, user_until=expires_at)
+    def principal(self, expires_at: datetime, granted: frozenset[Permission] = frozenset()) -> Principal:
+        """The user as a caller, until their token or session expires, with the permissions of the custom role. Users
+        never have platform rights."""
+        return Principal(
+            organization_id=self.organization_id,
+            key_id=self.actor,
+            role=self.role,
+            user_until=expires_at,
+            custom_role=self.custom_role,
+            granted=granted,
+        )

@@ -186,7 +186,7 @@ def has_months(settings: Settings) -> bool:
 
 def token_cache(rows: RowNotifications) -> TokenCache:
     cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh, on_forget=lambda: rows.wrote(("api_key",), None))
-    rows.listen(cache.forget_organization, "api_key", "user_account")
+    rows.listen(cache.forget_organization, "api_key", "user_account", "custom_role")
     # Its users may belong to any organization.
     rows.listen(lambda _: cache.forget_organization(None), "identity_provider")
     return cache
@@ -216,7 +216,7 @@ def gateway_access(
         audience=lambda: None if external is None else f"{address.url}{GATEWAY_PATH}",
         has_own_grants=external is None,
     )
-    rows.listen(access.forget_organization, "gateway_session", "user_account")
+    rows.listen(access.forget_organization, "gateway_session", "user_account", "custom_role")
     # Its users may belong to any organization. This process tells of them as of keys.
     rows.watch(lambda _: access.forget_organization(None), "identity_provider", "api_key")
     return access
@@ -240,7 +240,7 @@ def client_handshakes(
 def subscribers(rows: RowNotifications) -> Subscribers:
     """Subscribers are notified of rows written by this process and by others."""
     told = Subscribers()
-    rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key", "user_account")
+    rows.watch(told.sessions_changed, "gateway_session", "gateway_client", "api_key", "user_account", "custom_role")
     # Its users may belong to any organization.
     rows.watch(lambda _: told.sessions_changed(None), "identity_provider")
     rows.watch(told.tools_changed, "agent", "organization", "mcp_server", "mcp_server_state")

@@ -11,6 +11,7 @@ from application.audit.queries import ListAuditEvents
 from application.audit.seal_audit import SealAudit
 from application.audit.verify_audit_chain import VerifyAuditChain
 from application.identity.admit_person import AdmitPerson
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.authenticate import Authenticate
 from application.identity.authenticate_person import AuthenticatePerson
 from application.identity.begin_console_session import BeginConsoleSession
@@ -46,6 +47,10 @@ from application.identity.sign_out_address import SignOutAddress
 from application.identity.token_cache import TokenCache
 from application.identity.update_identity_provider import UpdateIdentityProvider
 from application.identity.update_organization import UpdateOrganization
+from application.roles.create_custom_role import CreateCustomRole
+from application.roles.delete_custom_role import DeleteCustomRole
+from application.roles.queries import GetCustomRole, ListCustomRoles
+from application.roles.update_custom_role import UpdateCustomRole
 from infrastructure.assembly import archive as archive_assembly
 from infrastructure.assembly import identity as identity_assembly
 from infrastructure.assembly import storage as storage_assembly
@@ -93,11 +98,16 @@ class Identity(containers.DeclarativeContainer):
     begin_sign_in = singleton(BeginSignIn, client=identity_client)
     finish_sign_in = singleton(FinishSignIn, client=identity_client, tokens=signed_tokens, admit_person=admit_person)
     sign_out_address = singleton(SignOutAddress, client=identity_client)
+    assignable_roles = singleton(AssignableRoles)
     create_identity_provider = singleton(
-        CreateIdentityProvider, providers=Storage.identity_providers, outbound=Platform.egress_policy
+        CreateIdentityProvider,
+        assignable=assignable_roles,
+        providers=Storage.identity_providers,
+        outbound=Platform.egress_policy,
     )
     update_identity_provider = singleton(
         UpdateIdentityProvider,
+        assignable=assignable_roles,
         providers=Storage.identity_providers,
         outbound=Platform.egress_policy,
         cache=token_cache,
@@ -115,7 +125,12 @@ class Identity(containers.DeclarativeContainer):
     get_user = singleton(GetUser)
     list_users = singleton(ListUsers)
     bootstrap_identity = singleton(BootstrapIdentity, first_key=Platform.home)
-    create_api_key = singleton(CreateApiKey)
+    create_api_key = singleton(CreateApiKey, assignable=assignable_roles)
+    create_custom_role = singleton(CreateCustomRole)
+    update_custom_role = singleton(UpdateCustomRole, cache=token_cache)
+    delete_custom_role = singleton(DeleteCustomRole)
+    list_custom_roles = singleton(ListCustomRoles)
+    get_custom_role = singleton(GetCustomRole)
     sign_in_links = singleton(SignInLinks)
     list_api_keys = singleton(ListApiKeys, uses=key_uses)
 

@@ -77,9 +77,15 @@ class Maintenance(containers.DeclarativeContainer):
         stop_workflow_run=Workflows.stop_workflow_run,
         cancel_runs=Runs.cancel_runs,
     )
-    revoke_api_key = singleton(RevokeApiKey, cache=Identity.token_cache, work=stop_work_of_key)
+    revoke_api_key = singleton(
+        RevokeApiKey, assignable=Identity.assignable_roles, cache=Identity.token_cache, work=stop_work_of_key
+    )
     update_user = singleton(
-        UpdateUser, memberships=Storage.organization_groups, cache=Identity.token_cache, work=stop_work_of_key
+        UpdateUser,
+        assignable=Identity.assignable_roles,
+        memberships=Storage.organization_groups,
+        cache=Identity.token_cache,
+        work=stop_work_of_key,
     )
     get_usage = singleton(GetUsage, reports=Storage.usage_store)
     backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)

@@ -43,6 +43,7 @@ from infrastructure.persistence.identity.organization_group_store import SqlOrga
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
 from infrastructure.persistence.identity.provisioning_store import SqlProvisioningStore
+from infrastructure.persistence.identity.role_store import SqlCustomRoleStore
 from infrastructure.persistence.identity.session_store import SqlConsoleSessionStore
 from infrastructure.persistence.identity.store import SqlIdentityStore
 from infrastructure.persistence.identity.user_store import SqlUserStore
@@ -149,6 +150,7 @@ class Storage(containers.DeclarativeContainer):
     )
     console_sessions: providers.Provider[ConsoleSessionStore] = session_reads.provided.cached
     groups: providers.Provider[SqlGroupStore] = singleton(SqlGroupStore, database=database)
+    custom_roles: providers.Provider[SqlCustomRoleStore] = singleton(SqlCustomRoleStore, database=database)
     organization_groups: providers.Provider[SqlOrganizationGroupStore] = singleton(
         SqlOrganizationGroupStore, database=database
     )

@@ -108,6 +108,7 @@ COMMANDS = (
     _group("idp", "Manage the identity providers where people sign in."),
     _group("user", "Manage people who signed in."),
     _group("session", "List and end sessions of browsers and clients."),
+    _group("role", "Manage custom roles."),
     _group("group", "Manage groups of people."),
     _group("account", "Manage your own accounts at MCP servers."),
     _group("gateway", "Open an agent's tools to MCP clients."),

@@ -72,6 +72,7 @@ KINDS = (
     Kind(what="gateway session", prefix="gws", path="gateway-sessions", listed_by="gateway list"),
     Kind(what="organization", prefix="org", path="organizations", listed_by="org list"),
     Kind(what="model provider", prefix="", path="model-providers", name="name", listed_by="provider list"),
+    Kind(what="role", prefix="", path="roles", name="name", shown_by="role show", listed_by="role list"),
     Kind(what="secret", prefix="", path="secrets", name="name", listed_by="secret list"),
     Kind(what="source", prefix="", path="", listed_of="source list THREAD"),
     Kind(what="webhook delivery", prefix="", path="", listed_of="webhook list RUN"),

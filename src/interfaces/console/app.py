@@ -38,6 +38,7 @@ from interfaces.console.routes import (
     playground,
     queue,
     registries,
+    roles,
     run_events,
     run_list,
     runs,
@@ -73,6 +74,7 @@ from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.palette import Palette
 from interfaces.console.routes.people import PeoplePages
 from interfaces.console.routes.registries import RegistryPages
+from interfaces.console.routes.roles import RolePages
 from interfaces.console.routes.runs import RunPages
 from interfaces.console.routes.schedules import SchedulePages
 from interfaces.console.routes.secrets import SecretPages
@@ -125,6 +127,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "frame": built_by(container, Frame, inbox=collected),
         "waiting_approvals": built_by(container, WaitingApprovals),
         "people_pages": built_by(container, PeoplePages),
+        "role_pages": built_by(container, RolePages),
         "overview": built_by(container, Overview, run_costs=run_costs, inbox=collected, budgets=budgets_of_today),
         "overview_charts": built_by(container, OverviewCharts),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
@@ -189,6 +192,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         palette,
         pending,
         people,
+        roles,
         playground,
         queue,
         registries,

@@ -11,7 +11,7 @@ from application.model_providers.create_model_provider import CreateModelProvide
 from domain.agents.agent import Agent
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.model_providers.provider import ProviderKind
 from interfaces.http.agents.schemas import CreateAgentBody
 from interfaces.http.bodies import decoded_body
@@ -54,7 +54,7 @@ class FirstAgent:
 
     async def create(self, principal: Principal, wanted: FirstAgentWanted) -> Agent:
         """Raises FORBIDDEN, INVALID and CONFLICT of the use cases."""
-        principal.require(Role.ADMIN)
+        principal.require(Permission.AGENTS_MANAGE)
         if wanted.server is not None:
             await self._register(principal, wanted.server)
         await self._give_key(principal, wanted)

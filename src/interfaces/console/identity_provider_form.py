@@ -7,7 +7,7 @@ from interfaces.http.identity_providers.views import IdentityProviderView
 PREFIX = "rule"
 _TEXTS = ("name", "issuer", "client_id")
 _FIELDS = frozenset({*_TEXTS, "client_secret", "cli_client_id", "scopes", "audiences", "installation"})
-_RULE = ("claim", "value", "role", "organization_id")
+_RULE = ("claim", "value", "role", "organization_id", "custom_role")
 
 
 def identity_provider_values(view: IdentityProviderView) -> dict[str, str]:
@@ -62,4 +62,6 @@ def _rule(form: FormValues, row: str) -> JsonObject:
     rule: JsonObject = {name: form[f"{row}.{name}"].strip() for name in ("claim", "value", "role")}
     if organization := form[f"{row}.organization_id"].strip():
         rule["organization_id"] = organization
+    if custom_role := form[f"{row}.custom_role"].strip():
+        rule |= {"role": "viewer", "custom_role": custom_role}
     return rule

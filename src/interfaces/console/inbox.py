@@ -22,7 +22,7 @@ from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
 from domain.approvals.approval import Approval, ApprovalState
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import AgentId, ApprovalId, OrganizationId, RunId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
@@ -121,7 +121,9 @@ class Inbox:
         self._tools = get_mcp_server_tools
         self._quarantined = list_quarantined_threads
         self._clock = clock
-        self._counts: LruCache[tuple[OrganizationId, Role], tuple[datetime, Waiting]] = LruCache(_COUNTS)
+        self._counts: LruCache[tuple[OrganizationId, frozenset[Permission]], tuple[datetime, Waiting]] = LruCache(
+            _COUNTS
+        )
 
     async def of(self, principal: Principal) -> tuple[InboxItem, ...]:
         """All items."""
@@ -133,7 +135,7 @@ class Inbox:
             self._quarantined_threads(principal),
         )
         items = tuple(sorted((item for part in parts for item in part), key=_urgency))
-        self._counts.put((principal.organization_id, principal.role), (self._clock.now(), _waiting(items)))
+        self._counts.put((principal.organization_id, principal.permissions), (self._clock.now(), _waiting(items)))
         return items
 
     async def older_approval(self, principal: Principal, key: str) -> InboxItem | None:
@@ -148,7 +150,7 @@ class Inbox:
 
     async def waiting(self, principal: Principal, *, recent: bool) -> Waiting:
         """How many items there are; a `recent` count is for what many open pages ask again and again."""
-        counted = self._counts.get((principal.organization_id, principal.role)) if recent else None
+        counted = self._counts.get((principal.organization_id, principal.permissions)) if recent else None
         if counted is not None and self._clock.now() - counted[0] < _COUNTED_FOR:
             return counted[1]
         return _waiting(await self.of(principal))

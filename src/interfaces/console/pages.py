@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from litestar import Response
 
 from domain.hidden_text import revealed, revealed_json
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.runs.run import Run
 from domain.threads.message import TextContent
@@ -88,8 +88,13 @@ NAVIGATION = (
     ),
 )
 """Groups of the sidebar, with their pages."""
-ROLES = {"People": Role.ADMIN, "API keys": Role.ADMIN, "Settings": Role.ADMIN, "Gateway": Role.RUNNER}
-"""The role that a page requires, if not every role may read it."""
+ROLES = {
+    "People": Permission.USERS_MANAGE,
+    "API keys": Permission.KEYS_MANAGE,
+    "Settings": Permission.ORGANIZATION_MANAGE,
+    "Gateway": Permission.RUNS_START,
+}
+"""The permission that a page requires, if not every role may read it."""
 
 
 TITLE_LENGTH = 90

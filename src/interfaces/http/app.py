@@ -31,6 +31,7 @@ from interfaces.http.query_names import only_declared_queries
 from interfaces.http.queue import routes as queue
 from interfaces.http.registry.router import registry_router
 from interfaces.http.requests import ApiRequest
+from interfaces.http.roles import routes as roles
 from interfaces.http.routing import OwnRouter, dependencies, instance_of, routes_of
 from interfaces.http.runs import routes as runs
 from interfaces.http.runs.following import RunStreams, RunWaits
@@ -70,6 +71,7 @@ _SLICES = (
     users,
     sessions,
     groups,
+    roles,
     accounts,
     gateway_sessions,
     schedules,

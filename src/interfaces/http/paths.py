@@ -12,6 +12,7 @@ ServerPath = Annotated[str, PathParameter(description="The id or the slug of an 
 GatewaySessionPath = Annotated[str, PathParameter(description="The id of a gateway session.")]
 KeyPath = Annotated[str, PathParameter(description="The id of an API key.")]
 GroupPath = Annotated[str, PathParameter(description="The id or the name of a group.")]
+RolePath = Annotated[str, PathParameter(description="The name of a custom role.")]
 UserPath = Annotated[str, PathParameter(description="The id of a user.")]
 SessionPath = Annotated[str, PathParameter(description="The id of a session.")]
 IdentityProviderPath = Annotated[str, PathParameter(description="The id or the name of an identity provider.")]

@@ -41,6 +41,11 @@ OF_PEOPLE = (
     Case(method="GET", path="/v1/groups/{group}", role=Role.ADMIN, foreign=True),
     Case(method="PATCH", path="/v1/groups/{group}", role=Role.ADMIN, body={"name": "newer"}, foreign=True),
     Case(method="DELETE", path="/v1/groups/{group}", role=Role.ADMIN, status=204, foreign=True),
+    Case(method="GET", path="/v1/roles", role=Role.VIEWER),
+    Case(method="POST", path="/v1/roles", role=Role.ADMIN, status=201, body={"name": "new", "permissions": []}),
+    Case(method="GET", path="/v1/roles/{role}", role=Role.VIEWER, foreign=True),
+    Case(method="PATCH", path="/v1/roles/{role}", role=Role.ADMIN, body={"permissions": []}, foreign=True),
+    Case(method="DELETE", path="/v1/roles/{role}", role=Role.ADMIN, status=204, foreign=True),
     # Keys have no accounts.
     Case(method="GET", path="/v1/me/accounts", role=Role.VIEWER, status=403),
     Case(method="DELETE", path="/v1/me/accounts/{server}", role=Role.VIEWER, status=403),

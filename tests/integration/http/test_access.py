@@ -238,6 +238,7 @@ async def names(service: Service) -> dict[str, str]:
     user = await service.stores.user_access.add(a_user(), an_audit_event(1, action=AuditAction.USER_CREATED))
     await service.call("POST", "/v1/groups", json={"name": "leads", "members": [user.id]})
     await service.stores.console_sessions.add(browser := a_console_session())
+    await service.call("POST", "/v1/roles", json={"name": "night-shift", "permissions": ["runs.start"]})
     service.worker.act = Act.ASK
     announced = {"agent": busy.json()["id"], "input": "hello", "webhook": "https://hooks.example.com/"}
     run = (await service.call("POST", "/v1/runs", json=announced)).json()
@@ -268,6 +269,7 @@ async def names(service: Service) -> dict[str, str]:
         "user_id": user.id,
         "session_id": browser.id,
         "group": "leads",
+        "role": "night-shift",
         "secret": "ONLY_HERE",
         "workflow": workflow.json()["id"],
         "workflow_run": asked["id"],

@@ -1,6 +1,7 @@
 """Identity providers in the console: added, changed, tested and deleted by admins, and no secret comes back."""
 
 import re
+from typing import cast
 
 import pytest
 
@@ -48,9 +49,10 @@ async def test_a_provider_is_added_with_its_rules_in_their_order_and_its_secret_
     page = await added(service, admin)
     found = await stored(service)
     assert (found["name"], found["scopes"]) == ("company", ["openid", "email", "groups"])
+    nothing = {"organization_id": None, "custom_role": None}
     assert found["rules"] == [
-        {"claim": "groups", "value": "agents", "role": "operator", "organization_id": None},
-        {"claim": "email", "value": "*", "role": "viewer", "organization_id": None},
+        {"claim": "groups", "value": "agents", "role": "operator", **nothing},
+        {"claim": "email", "value": "*", "role": "viewer", **nothing},
     ]
     for path in (LIST, page):
         shown = await browse(service, "GET", path, headers=admin)
@@ -173,3 +175,16 @@ async def test_only_admins_of_the_organization_see_its_providers(service: Servic
         assert (await browse(service, method, path, headers=operator, data={})).status_code == 403, path
     other = await signed_in(service, OTHER_ADMIN)
     assert (await browse(service, "GET", page, headers=other)).status_code == 404
+
+
+@pytest.mark.requirement("P2")
+async def test_a_rule_gives_a_custom_role_in_place_of_a_role(service: Service) -> None:
+    admin = await signed_in(service)
+    await service.call("POST", "/v1/roles", json={"name": "reader", "permissions": []})
+    entered = {**COMPANY, "rule.n1.role": "runner", "rule.n1.custom_role": "nobody"}
+    refused = await browse(service, "POST", NEW, headers=admin, data=entered)
+    assert (refused.status_code, "rule-n1-custom_role" in refused.text) == (422, True)
+    added_one = await browse(service, "POST", NEW, headers=admin, data={**entered, "rule.n1.custom_role": "reader"})
+    assert "hx-redirect" in added_one.headers, added_one.text
+    rule = {"claim": "email", "value": "*", "role": "viewer", "organization_id": None, "custom_role": "reader"}
+    assert rule in cast("list[object]", (await stored(service))["rules"])

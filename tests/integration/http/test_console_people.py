@@ -11,6 +11,7 @@ from domain.ids import UserId
 from tests.builders import ORG, an_audit_event, numbered
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_console import browse, signed_in
+from tests.integration.http.test_permissions import key_with
 from tests.people_builders import USER, a_user
 
 pytestmark = pytest.mark.requirement("P2", "U6")
@@ -101,3 +102,44 @@ async def test_people_are_for_admins_of_the_organization(people: Service) -> Non
     assert (await sent(people, f"/people/{USER}", OTHER_ADMIN, status="removed"))[0] == 404
     frame = (await shown(people, "/parts/palette", token_of(Role.VIEWER)))[1]
     assert "/console/people" not in frame
+
+
+async def test_an_admin_creates_changes_gives_and_deletes_a_role(people: Service) -> None:
+    chosen = {"permission.runs.start": "on", "permission.approvals.decide": "on"}
+    status, page, _ = await sent(people, "/people/roles", name="support", description="Answers.", **chosen)
+    assert (status, "Created support." in page) == (200, True)
+    role = (await people.call("GET", "/v1/roles/support")).json()
+    assert (role["description"], role["permissions"]) == ("Answers.", ["approvals.decide", "runs.start"])
+
+    assert (await sent(people, f"/people/{USER}", role="support"))[1].count("Ann is active, support.") == 1
+    held = await people.stores.users.get(ORG, USER)
+    assert held is not None
+    assert (held.role, held.custom_role) == (Role.VIEWER, "support")
+    _, made, _ = await sent(people, "/keys", name="ci", role="support")
+    assert "dgm_" in made
+    assert (await people.call("GET", "/v1/api-keys")).json()["data"][0]["custom_role"] == "support"
+
+    saved = {"permission.runs.start": "on", "version": "1"}
+    assert "Saved support." in (await sent(people, "/people/roles/support", **saved))[1]
+    assert (await people.call("GET", "/v1/roles/support")).json()["permissions"] == ["runs.start"]
+    assert (await sent(people, "/people/roles/support", **saved))[0] == 412
+    assert (await sent(people, "/people/roles/support/delete"))[0] == 409
+    await sent(people, "/people/roles", name="idle")
+    assert "Deleted idle." in (await sent(people, "/people/roles/idle/delete"))[1]
+
+
+async def test_every_role_reads_the_page_of_roles_and_only_managers_of_roles_get_its_forms(people: Service) -> None:
+    await sent(people, "/people/roles", name="support")
+    status, page = await shown(people, "/people/roles", token_of(Role.OPERATOR))
+    assert (status, "support" in page, "New role" in page) == (200, True, False)
+    assert (await sent(people, "/people/roles", token_of(Role.OPERATOR), name="mine"))[0] == 403
+    assert "support" not in (await shown(people, "/people/roles", OTHER_ADMIN))[1]
+
+
+async def test_the_page_of_people_is_for_who_manages_users_and_shows_groups_to_who_manages_groups(
+    people: Service,
+) -> None:
+    await sent(people, "/people/groups", name="Leads")
+    token = await key_with(people, "users-only", ["users.manage"])
+    status, page = await shown(people, "/people", token)
+    assert (status, "ann@example.com" in page, "Leads" in page) == (200, True, False)

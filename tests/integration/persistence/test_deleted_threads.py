@@ -83,6 +83,7 @@ OF_NO_THREAD = {
     "agent_version",
     "api_key",
     "console_session",
+    "custom_role",
     "identity_provider",
     "limit_lease",
     "mcp_connection_state",

@@ -99,6 +99,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
         system = SystemClock()
         authenticate = Authenticate(
             identities=stores.identity,
+            custom_roles=stores.custom_roles,
             cache=token_cache(feed),
             limits=KeyLimits(every=None, rates=LocalRates(clock=system)),
             uses=KeyUses(identities=stores.identity),

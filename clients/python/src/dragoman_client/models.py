@@ -80,7 +80,7 @@ class ApproversView(TypedDict):
     """Names of groups."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -1215,6 +1215,22 @@ class PendingView(TypedDict):
     """For a person: `{prompt, schema}`, with `url` for an account to connect there. For a run: `{calls}`, as in its `pending`."""
 
 
+Permission: TypeAlias = Literal['runs.start', 'runs.control', 'approvals.decide', 'threads.release', 'servers.operate', 'gateway.open', 'webhooks.retry', 'agents.manage', 'servers.manage', 'workflows.manage', 'schedules.manage', 'models.manage', 'secrets.manage', 'webhooks.manage', 'organization.manage', 'keys.manage', 'users.manage', 'groups.manage', 'roles.manage']
+"""
+One kind of act. Every role reads. Identity providers and directories need the role `admin`, because they decide
+who gets which role.
+"""
+
+
+class PermissionView(TypedDict):
+    """A permission."""
+
+    name: Permission
+    """Name of the permission."""
+    description: str
+    """What it permits."""
+
+
 class PinnedToolView(TypedDict):
     """
     A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
@@ -1493,6 +1509,17 @@ The roles of one organization. Managing organizations needs a platform key, not 
 """
 
 
+class RoleBody(TypedDict):
+    """A custom role."""
+
+    name: str
+    """Name of the role. Keys, users and rules of identity providers name it as `custom_role`."""
+    description: NotRequired[str]
+    """What the role is for."""
+    permissions: list[Permission]
+    """What its holders may do, besides reading."""
+
+
 class RoleRuleBody(TypedDict):
     """People with this value in a claim get this role."""
 
@@ -1500,10 +1527,12 @@ class RoleRuleBody(TypedDict):
     """Name of the claim, or a path with dots. `email` matches only verified addresses."""
     value: str
     """The claim, or an item of it, equals this value; `*` matches any."""
-    role: Role
+    role: NotRequired[Role]
     """Role of these people."""
     organization_id: NotRequired[str | None]
     """Organization of these people; null: that of the identity provider. Only with `installation`."""
+    custom_role: NotRequired[str | None]
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
 
 
 class RoleRuleView(TypedDict):
@@ -1517,6 +1546,25 @@ class RoleRuleView(TypedDict):
     """Role of these people."""
     organization_id: str | None
     """Organization of these people; null: that of the identity provider. Only with `installation`."""
+    custom_role: str | None
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
+
+
+class RoleView(TypedDict):
+    """A custom role."""
+
+    name: str
+    """Name of the role. Keys, users and rules of identity providers name it as `custom_role`."""
+    description: str
+    """What the role is for."""
+    permissions: list[Permission]
+    """What its holders may do, besides reading."""
+    version: int
+    """Counts the changes, from 1. `If-Match` takes it."""
+    created_at: str
+    """Time of the creation."""
+    updated_at: str
+    """Time of the last change."""
 
 
 class RotationView(TypedDict):
@@ -2398,11 +2446,22 @@ MaxRunning7: TypeAlias = None
 """Most runs that may be in progress; null: any number. Requires a platform key."""
 
 
+class UpdateRoleBody(TypedDict):
+    """Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The name stays."""
+
+    description: NotRequired[str | None]
+    """What the role is for."""
+    permissions: NotRequired[list[Permission] | None]
+    """What its holders may do, besides reading."""
+
+
 class UpdateUserBody(TypedDict):
     """Changes to a user; absent fields stay. A role that is set here stays at later sign-ins."""
 
     role: NotRequired[Role | None]
     """The new role."""
+    custom_role: NotRequired[str | None]
+    """The new custom role, in place of `role`."""
     status: NotRequired[Literal['active', 'deactivated'] | None]
     """A deactivated user is refused at once, and what they started ends."""
 
@@ -2475,6 +2534,8 @@ class UserView(TypedDict):
     """Name, as the identity provider says."""
     role: Role
     """What the user may do; each role includes the roles before it."""
+    custom_role: str | None
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
     role_fixed: bool
     """Whether an admin set the role. Otherwise rules set it at each sign-in."""
     status: UserStatus
@@ -2745,6 +2806,8 @@ class ApiKeyView(TypedDict):
     """Name of the key."""
     role: Role
     """What the key may do; each role includes the roles before it."""
+    custom_role: str | None
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
     platform: bool
     """Whether the key also manages organizations."""
     rate_limit: RateLimitView | None
@@ -2884,6 +2947,15 @@ class BearerAuthBody(TypedDict):
     """Write-only."""
 
 
+class BuiltInRoleView(TypedDict):
+    """A built-in role, which cannot be changed."""
+
+    name: Role
+    """Name of the role."""
+    permissions: list[Permission]
+    """What its holders may do, besides reading."""
+
+
 class CallerView(TypedDict):
     """Who sent this request."""
 
@@ -2897,6 +2969,10 @@ class CallerView(TypedDict):
     """E-mail address of the person; null for API keys."""
     role: Role
     """What the caller may do; each role includes the roles before it."""
+    custom_role: str | None
+    """The custom role in place of `role`; null: none."""
+    permissions: list[Permission]
+    """What the caller may do, besides reading."""
     platform: bool
     """Whether the caller may manage organizations."""
     organization_id: str
@@ -3029,13 +3105,15 @@ ContentView: TypeAlias = TextView | ImageView | FileView | ToolUseView | ToolRes
 class CreateApiKeyBody(TypedDict):
     """
     A key: `viewer` reads, `runner` also starts runs, `operator` also connects servers,
-    `admin` changes everything.
+    `admin` changes everything. A `custom_role` is in place of the role.
     """
 
     name: str
     """Name of the key."""
-    role: Role
+    role: NotRequired[Role]
     """What the key may do; each role includes the roles before it."""
+    custom_role: NotRequired[str | None]
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
     expires_at: NotRequired[str | None]
     """RFC 3339; the key is rejected from then on. Absent or null: never."""
     rate_limit: NotRequired[RateLimitBody | None]
@@ -3053,6 +3131,8 @@ class CreatedApiKeyView(TypedDict):
     """Name of the key."""
     role: Role
     """What the key may do; each role includes the roles before it."""
+    custom_role: str | None
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
     platform: bool
     """Whether the key also manages organizations."""
     rate_limit: RateLimitView | None
@@ -3786,6 +3866,17 @@ class ResumeWorkflowRunBody(TypedDict):
     """Requires the role operator."""
 
 
+class RoleList(TypedDict):
+    """All roles of the organization, and all permissions."""
+
+    data: list[RoleView]
+    """The entries of the page, in the order of the list."""
+    built_in: list[BuiltInRoleView]
+    """The built-in roles."""
+    permissions: list[PermissionView]
+    """All permissions that roles can have."""
+
+
 class RunBody(TypedDict):
     """
     A run of an agent, named by `agent_id` or `agent`. Limits and allowlist can only narrow
@@ -4517,6 +4608,8 @@ class UpdatedUserView(TypedDict):
     """Name, as the identity provider says."""
     role: Role
     """What the user may do; each role includes the roles before it."""
+    custom_role: str | None
+    """The custom role in place of `role`, which is `viewer` then; null: none."""
     role_fixed: bool
     """Whether an admin set the role. Otherwise rules set it at each sign-in."""
     status: UserStatus

@@ -13,7 +13,7 @@ from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, conflict, invalid
 from domain.gateway.client_grant import is_challenge
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 SCOPE = "mcp"
 """The only scope: the tools of one agent."""
@@ -78,7 +78,7 @@ class CheckAuthorization:
         if command.principal.user_until is None:
             detail = "An API key grants nothing to clients: sign in as a person, with an identity provider."
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)
-        command.principal.require(Role.RUNNER)
+        command.principal.require(Permission.RUNS_START)
         given = _parameters(command.query)
         client = await self._find_client.execute(given.get("client_id", ""))
         redirect_uri = given.get("redirect_uri", "")

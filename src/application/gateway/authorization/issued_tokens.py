@@ -8,12 +8,14 @@ from datetime import datetime, timedelta
 from application.gateway.authorization.ports import ClientGrantStore, StoredGrant
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.gateway.sessions.revoke_session import RevokeGatewaySession, RevokeGatewaySessionCommand
-from application.identity.ports import UserAccess
+from application.identity.granted import granted_to
+from application.identity.ports import RoleGrants, UserAccess
 from application.system.ports import Clock, IdSource
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.gateway.client_grant import REFRESH_PREFIX, ClientGrant
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import UserId
 
@@ -40,7 +42,7 @@ class TokenIssuer:
     - A new access token replaces the one before, also in caches.
     - With `external`, this service is no authorization server, and issues nothing.
     - A grant ends 90 days after the consent: a renewal asks neither the person nor their identity provider.
-    - The person of the grant is active, with the role runner, and its session has not ended.
+    - The person of the grant is active, may start runs, and its session has not ended.
     - A code or refresh token that is used a second time revokes its grant: both a client and a thief have it.
     """
 
@@ -49,6 +51,7 @@ class TokenIssuer:
         *,
         grants: ClientGrantStore,
         user_access: UserAccess,
+        custom_roles: RoleGrants,
         access: GatewayAccess,
         revoke_session: RevokeGatewaySession,
         clock: Clock,
@@ -57,6 +60,7 @@ class TokenIssuer:
     ) -> None:
         self._grants = grants
         self._users = user_access
+        self._roles = custom_roles
         self._access = access
         self._revoke_session = revoke_session
         self._clock = clock
@@ -93,7 +97,9 @@ class TokenIssuer:
             )
 
         user = await self._users.admitted(session.organization_id, UserId(session.created_by))
-        if user is None or not user.role.includes(Role.RUNNER):
+        if user is None:
+            raise refused_grant()
+        if not user.principal(ends, await granted_to(user, self._roles)).may(Permission.RUNS_START):
             raise refused_grant()
         try:
             changed = await self._grants.change(session.organization_id, session.id, decide)

@@ -16,7 +16,7 @@ from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import Principal, hash_token
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ThreadId, derived_id
 
 CAPACITY = 10_000
@@ -160,7 +160,7 @@ class GatewayAccess:
 
     async def of_principal(self, principal: Principal, name: str | None) -> GatewaySession:
         """The session of this day with the named agent, of one who is authenticated. Raises as `open`."""
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         if not name:
             raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")
         agent = await existing_agent(self._agents, principal.organization_id, name)

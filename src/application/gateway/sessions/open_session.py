@@ -17,7 +17,7 @@ from domain.audit.event import AuditAction
 from domain.errors import Violation, conflict, existing, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import GatewaySessionId, RunId, ThreadId, WorkflowRunId
 from domain.json_value import JsonObject
 from domain.runs.run import Run
@@ -84,7 +84,7 @@ class OpenGatewaySession:
         """Raises FORBIDDEN, INVALID `gateway_session_invalid`, `node_ids_invalid`, NOT_FOUND,
         CONFLICT `agent_disabled`, `run_ended`, `workflow_run_ended`.
         """
-        command.principal.require(Role.OPERATOR)
+        command.principal.require(Permission.GATEWAY_OPEN)
         _check(command)
         run = None if command.run_id is None else await self._unfinished_run(command.principal, command.run_id)
         chosen = None

@@ -4,7 +4,7 @@ from application.gateway.ports import GatewaySessionStore
 from application.system.pages import Page, PageRequest
 from domain.gateway.session import GatewaySession
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 
 
 class ListGatewaySessions:
@@ -15,6 +15,6 @@ class ListGatewaySessions:
 
     async def execute(self, principal: Principal, page: PageRequest) -> Page[GatewaySession]:
         """Newest first. Raises FORBIDDEN, INVALID `cursor_invalid`."""
-        principal.require(Role.RUNNER)
-        own = None if principal.role.includes(Role.OPERATOR) else principal.key_id
+        principal.require(Permission.RUNS_START)
+        own = None if principal.may(Permission.GATEWAY_OPEN) else principal.key_id
         return await self._sessions.page(principal.organization_id, page, created_by=own)

@@ -12,7 +12,7 @@ from application.system.wakeups import Wakeups
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import GatewaySessionId
 
 
@@ -51,7 +51,7 @@ class RevokeGatewaySession:
     async def execute(self, command: RevokeGatewaySessionCommand) -> None:
         """Raises FORBIDDEN, NOT_FOUND `gateway_session_not_found`, also for an ended session."""
         principal = command.principal
-        if not principal.role.includes(Role.OPERATOR):
+        if not principal.may(Permission.GATEWAY_OPEN):
             await self._require_own(principal, command.session_id)
         audit = audit_entry(
             principal,
@@ -72,4 +72,4 @@ class RevokeGatewaySession:
     async def _require_own(self, principal: Principal, session_id: GatewaySessionId) -> None:
         session = await self._sessions.get(principal.organization_id, session_id)
         if session is None or session.created_by != principal.key_id:
-            principal.require(Role.OPERATOR)
+            principal.require(Permission.GATEWAY_OPEN)

@@ -59,7 +59,7 @@ class NanoUsd(TypeDecorator[Decimal]):
 
 
 class JsonText(TypeDecorator[JsonValue]):
-    """A JSON value as text; None is NULL. No query reads inside these values, so the databases do not parse them."""
+    """A JSON value as text; None is NULL. The databases do not parse these values."""
 
     impl = Text
     cache_ok = True

@@ -3,11 +3,12 @@
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, or_, select, update
+from sqlalchemy import Connection, Text, bindparam, cast, func, or_, select, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.gateway.session import GatewaySession, ToolNames
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
@@ -21,6 +22,7 @@ from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import (
     api_key,
+    custom_role,
     gateway_session,
     identity_provider,
     run,
@@ -43,6 +45,16 @@ _with_end = select(
 _get = _with_end.where(
     gateway_session.c.organization_id == bindparam("of_organization"), gateway_session.c.id == bindparam("session_id")
 )
+_may_start_runs = or_(
+    user_account.c.role != Role.VIEWER.value,
+    select(custom_role.c.name)
+    .where(
+        custom_role.c.organization_id == user_account.c.organization_id,
+        custom_role.c.name == user_account.c.custom_role,
+        cast(custom_role.c.permissions, Text).contains(f'"{Permission.RUNS_START.value}"'),
+    )
+    .exists(),
+)
 # What a person granted ends with the person's access.
 _admitted = (
     select(user_account.c.id)
@@ -50,7 +62,7 @@ _admitted = (
     .where(
         user_account.c.id == gateway_session.c.created_by,
         user_account.c.status == UserStatus.ACTIVE.value,
-        user_account.c.role != Role.VIEWER.value,
+        _may_start_runs,
     )
     .exists()
 )

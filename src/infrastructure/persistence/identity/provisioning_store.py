@@ -62,7 +62,7 @@ _put_token = _add_token.on_conflict_do_update(
 _token = select(scim_token.c.provider_id).where(scim_token.c.token_hash == bindparam("of_hash"))
 
 _user = row_fields(User)
-_described = row_fields(User, only={"subject", "name", "email", "role", "role_fixed"})
+_described = row_fields(User, only={"subject", "name", "email", "role", "custom_role", "role_fixed"})
 _entry = json_fields(DirectoryEntry)
 
 

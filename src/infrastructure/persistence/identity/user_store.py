@@ -37,7 +37,7 @@ _delete_grants = delete(person_grant).where(
 _change_active = _change.where(user_account.c.status == UserStatus.ACTIVE.value)
 
 _user = row_fields(User)
-_seen = row_fields(User, only={"provider_id", "email", "name", "role", "last_sign_in_at"})
+_seen = row_fields(User, only={"provider_id", "email", "name", "role", "custom_role", "last_sign_in_at"})
 
 
 class SqlUserStore:
@@ -116,8 +116,10 @@ class SqlUserStore:
 
         def unit(connection: Connection) -> None:
             # An admin may have fixed the role since the caller read it.
-            role = case((user_account.c.role_fixed, user_account.c.role), else_=user.role.value)
-            values = {**_seen.write(user), "role": role}
+            fixed = user_account.c.role_fixed
+            role = case((fixed, user_account.c.role), else_=user.role.value)
+            custom_role = case((fixed, user_account.c.custom_role), else_=user.custom_role)
+            values = {**_seen.write(user), "role": role, "custom_role": custom_role}
             changed = connection.execute(_change_active.values(values), wanted).rowcount
             if changed:
                 record(connection, audit)

@@ -1,4 +1,4 @@
--- revision 0106
+-- revision 0101
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -24,7 +24,7 @@ CREATE TABLE api_key (
 	expires_at BIGINT,
 	last_used_at BIGINT,
 	rate_calls INTEGER,
-	rate_per_s DOUBLE, person_id TEXT,
+	rate_per_s DOUBLE, person_id TEXT, custom_role TEXT,
 	CONSTRAINT pk_api_key PRIMARY KEY (id),
 	CONSTRAINT fk_api_key_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_api_key_token_hash UNIQUE (token_hash)
@@ -718,7 +718,7 @@ CREATE TABLE user_account (
 	role_fixed BOOLEAN NOT NULL,
 	status TEXT NOT NULL,
 	created_at BIGINT NOT NULL,
-	last_sign_in_at BIGINT,
+	last_sign_in_at BIGINT, custom_role TEXT,
 	CONSTRAINT pk_user_account PRIMARY KEY (id),
 	CONSTRAINT fk_user_account_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_user_account_organization_id_issuer_subject UNIQUE (organization_id, issuer, subject)
@@ -884,3 +884,14 @@ CREATE TABLE console_session (
 	CONSTRAINT fk_console_session_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
 CREATE INDEX ix_console_session_organization_id_holder_created_at_id ON console_session (organization_id, holder, created_at, id);
+CREATE TABLE custom_role (
+	organization_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	description TEXT NOT NULL,
+	permissions TEXT NOT NULL,
+	version INTEGER NOT NULL,
+	created_at BIGINT NOT NULL,
+	changed_at BIGINT NOT NULL,
+	CONSTRAINT pk_custom_role PRIMARY KEY (organization_id, name),
+	CONSTRAINT fk_custom_role_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+);

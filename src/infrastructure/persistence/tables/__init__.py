@@ -21,6 +21,7 @@ from infrastructure.persistence.tables.gateway import (
 from infrastructure.persistence.tables.identity import (
     api_key,
     console_session,
+    custom_role,
     identity_provider,
     organization,
     user_account,
@@ -73,6 +74,7 @@ __all__ = [
     "audit_seal",
     "budget_reservation",
     "console_session",
+    "custom_role",
     "gateway_call",
     "gateway_client",
     "gateway_grant",

@@ -1,6 +1,17 @@
 """Tables of organizations, their keys, identity providers and users."""
 
-from sqlalchemy import Boolean, Column, Double, ForeignKey, Index, Integer, LargeBinary, Table, UniqueConstraint
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+)
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
@@ -32,6 +43,7 @@ api_key = Table(
     Column("rate_calls", Integer),
     Column("rate_per_s", Double),
     Column("person_id", PlainText),
+    Column("custom_role", PlainText),
     Index(None, "organization_id", "created_at", "id"),
 )
 
@@ -70,6 +82,7 @@ user_account = Table(
     Column("status", PlainText, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("last_sign_in_at", Moment),
+    Column("custom_role", PlainText),
     UniqueConstraint("organization_id", "issuer", "subject"),
     Index(None, "organization_id", "created_at", "id"),
 )
@@ -88,4 +101,17 @@ console_session = Table(
     Column("address", PlainText),
     Column("user_agent", PlainText),
     Index(None, "organization_id", "holder", "created_at", "id"),
+)
+
+custom_role = Table(
+    "custom_role",
+    metadata,
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("name", PlainText, nullable=False),
+    Column("description", PlainText, nullable=False),
+    Column("permissions", JsonText, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("changed_at", Moment, nullable=False),
+    PrimaryKeyConstraint("organization_id", "name"),
 )

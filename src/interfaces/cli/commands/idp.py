@@ -15,6 +15,7 @@ from interfaces.http.identity_providers.views import (
     RoleRuleView,
     ScimTokenView,
 )
+from interfaces.http.roles.views import role_fields
 
 idp_app = typer.Typer(
     help="Manage the identity providers where people sign in.",
@@ -211,10 +212,10 @@ def _rule(text: str) -> JsonValue:
     if not separator or not equals:
         raise BadUsage(f"--rule takes CLAIM=VALUE:ROLE, such as groups=agents:operator, not {text[:60]!r}.")
     role, _, organization = role.partition("@")
-    rule: JsonObject = {"claim": claim, "value": value, "role": role}
+    rule: JsonObject = {"claim": claim, "value": value, **role_fields(role)}
     return {**rule, "organization_id": organization} if organization else rule
 
 
 def _rule_text(rule: RoleRuleView) -> str:
     organization = f"@{rule['organization_id']}" if rule["organization_id"] else ""
-    return f"{rule['claim']}={rule['value']}:{rule['role']}{organization}"
+    return f"{rule['claim']}={rule['value']}:{rule['custom_role'] or rule['role']}{organization}"

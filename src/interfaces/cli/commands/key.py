@@ -12,6 +12,7 @@ from interfaces.cli.completion import completed
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView, RevokedApiKeyView
+from interfaces.http.roles.views import role_fields
 
 key_app = typer.Typer(
     help="Manage API keys.", no_args_is_help=True, epilog="Example: dragoman key create ci --role runner"
@@ -26,7 +27,9 @@ def create_key(
     role: Annotated[
         str,
         typer.Option(
-            "--role", metavar="ROLE", help="viewer, runner, operator or admin; each includes the previous one."
+            "--role",
+            metavar="ROLE",
+            help="viewer, runner, operator, admin (each includes the previous one), or a custom role.",
         ),
     ] = "runner",
     days: Annotated[
@@ -45,7 +48,7 @@ def create_key(
 ) -> None:
     """Create a key and print its token, which is shown only once."""
     session = session_of(context)
-    body: JsonObject = {"name": name, "role": role}
+    body: JsonObject = {"name": name, **role_fields(role)}
     if days is not None:
         body["expires_at"] = _in_days(days)
     if rate is not None:
@@ -54,7 +57,8 @@ def create_key(
         body["platform"] = True
 
     def display(key: CreatedApiKeyView) -> None:
-        session.terminal.note(f"Created the key {key['id']} with the role {key['role']}. Its token is shown only once:")
+        given = key["custom_role"] or key["role"]
+        session.terminal.note(f"Created the key {key['id']} with the role {given}. Its token is shown only once:")
         session.terminal.line(key["token"])
 
     session.show(
@@ -72,7 +76,7 @@ def list_keys(context: typer.Context, as_json: JsonFlag = False) -> None:
         lambda key, _: (
             key["id"],
             key["name"],
-            key["role"],
+            key["custom_role"] or key["role"],
             "yes" if key["platform"] else "",
             key["last_used_at"] or "never",
             f"revoked {key['revoked_at']}" if key["revoked_at"] else key["expires_at"] or "",

@@ -10,6 +10,7 @@ from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.commands.group import show_groups
 from interfaces.cli.completion import completed
 from interfaces.cli.session import JsonFlag, Session, session_of
+from interfaces.http.roles.views import role_fields
 from interfaces.http.users.views import UpdatedUserView, UserView
 
 user_app = typer.Typer(
@@ -36,7 +37,7 @@ def list_users(context: typer.Context, as_json: JsonFlag = False) -> None:
             user["id"],
             user["name"] or user["subject"],
             user["email"] or "",
-            f"{user['role']}, fixed" if user["role_fixed"] else user["role"],
+            f"{_role(user)}, fixed" if user["role_fixed"] else _role(user),
             user["status"],
             user["last_sign_in_at"] or "never",
         ),
@@ -60,7 +61,7 @@ def show_user(context: typer.Context, user_id: User, as_json: JsonFlag = False) 
         session.terminal.line(
             f"{user['id']}, {user['name'] or user['subject']}, {user['email'] or 'no e-mail address'}"
         )
-        session.terminal.line(f"{user['role']}, {user['status']}, at {user['issuer']} as {user['subject']}")
+        session.terminal.line(f"{_role(user)}, {user['status']}, at {user['issuer']} as {user['subject']}")
 
     session.show(UserView, lambda api: api.get(path_to("users", user_id)), display, as_json=as_json)
 
@@ -69,11 +70,11 @@ def show_user(context: typer.Context, user_id: User, as_json: JsonFlag = False) 
 def set_role(
     context: typer.Context,
     user_id: User,
-    role: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, runner, operator or admin.")],
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="viewer, runner, operator, admin, or a custom role.")],
     as_json: JsonFlag = False,
 ) -> None:
     """Give a user a role that later sign-ins do not change."""
-    _change(session_of(context), user_id, {"role": role}, f"{user_id} has the role {role}.", as_json=as_json)
+    _change(session_of(context), user_id, role_fields(role), f"{user_id} has the role {role}.", as_json=as_json)
 
 
 @user_app.command("deactivate", epilog="Example: dragoman user deactivate usr_0123")
@@ -110,6 +111,10 @@ def _change(session: Session, user_id: str, body: JsonObject, done: str, *, as_j
         lambda user: session.terminal.note(f"{done}{_ended(user)}"),
         as_json=as_json,
     )
+
+
+def _role(user: UserView) -> str:
+    return user["custom_role"] or user["role"]
 
 
 def _ended(user: UpdatedUserView) -> str:

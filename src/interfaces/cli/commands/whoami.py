@@ -13,13 +13,15 @@ def whoami(context: typer.Context, as_json: JsonFlag = False) -> None:
     session = session_of(context)
 
     def display(caller: CallerView) -> None:
+        role = caller["custom_role"] or caller["role"]
         name = f"{caller['name']} ({caller['id']})" if caller["name"] else caller["id"]
         session.terminal.fields(
             {
                 "person" if caller["kind"] == "user" else "API key": name,
                 "e-mail": caller["email"] or "",
                 "organization": f"{caller['organization_name']} ({caller['organization_id']})",
-                "role": f"{caller['role']}, platform" if caller["platform"] else caller["role"],
+                "role": f"{role}, platform" if caller["platform"] else role,
+                "permissions": ", ".join(caller["permissions"]) or "reads only",
                 "signed in at": caller["issuer"] or "",
                 "valid until": caller["expires_at"] or "it is revoked",
             }

@@ -17,7 +17,7 @@ from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, E
 from domain.agents.agent import Agent, AgentSettings
 from domain.errors import invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ApiKeyId
 from domain.runs.run import Run
 from domain.tools.capabilities import NATIVE_TYPES
@@ -99,7 +99,7 @@ class AgentPages:
         return {
             "agents": await asyncio.gather(*map(line, page.items)),
             "next_cursor": page.next_cursor,
-            "may_change": principal.role.includes(Role.ADMIN),
+            "may_change": principal.may(Permission.AGENTS_MANAGE),
         }
 
     async def of(self, principal: Principal, agent_id: str, *, person: str = "", at: str = "") -> dict[str, object]:
@@ -115,9 +115,9 @@ class AgentPages:
             "explained_as": person,
             "explained_at": at,
             **await self.history(principal, agent.id, None),
-            "may_change": principal.role.includes(Role.ADMIN),
-            "may_stop": principal.role.includes(Role.OPERATOR),
-            "may_run": principal.role.includes(Role.RUNNER),
+            "may_change": principal.may(Permission.AGENTS_MANAGE),
+            "may_stop": principal.may(Permission.RUNS_CONTROL),
+            "may_run": principal.may(Permission.RUNS_START),
         }
 
     async def history(self, principal: Principal, agent_id: str, cursor: str | None) -> dict[str, object]:

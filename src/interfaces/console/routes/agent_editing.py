@@ -13,7 +13,7 @@ from application.agents.update_agent import UpdateAgent, UpdateAgentCommand
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from interfaces.console.agents.form import (
     CANARIES,
@@ -53,7 +53,7 @@ class _Sides:
 async def show_new_agent(
     request: ConsoleRequest, pages: NamedDependency[Pages], agent_pages: NamedDependency[AgentPages]
 ) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.AGENTS_MANAGE)
     form = FormValues(NEW_AGENT)
     context = await _form(request.principal, form, agent_pages)
     return pages.show(request, "agent_edit.html", {**context, "agent": None})
@@ -68,7 +68,7 @@ async def show_agent_form(
     agent_pages: NamedDependency[AgentPages],
     get_agent: NamedDependency[GetAgent],
 ) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.AGENTS_MANAGE)
     agent = await get_agent.execute(principal=request.principal, agent=agent_id)
     form = FormValues(agent_values(agent_view(agent)))
     context = await _form(request.principal, form, agent_pages)
@@ -120,7 +120,7 @@ async def save_agent(
     """Save a new version. If another user saved meanwhile, show their changes and a merged form
     to save again."""
     principal, form = request.principal, FormValues(data)
-    principal.require(Role.ADMIN)
+    principal.require(Permission.AGENTS_MANAGE)
     agent = await get_agent.execute(principal=principal, agent=agent_id)
     conflict: Conflict | None = None
     faults = NO_FAULTS

@@ -16,7 +16,7 @@ from application.system.pages import PageRequest
 from domain.approvals.approval import ApprovalState
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ApprovalId
 from interfaces.console.json_text import arguments_of
 from interfaces.console.pages import Pages
@@ -61,7 +61,7 @@ class WaitingApprovals:
             "why_fixed": await self._why_fixed.execute(principal, page.items),
             "runs_by_id": {run.id: run for run in runs},
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in page.items)),
-            "may_decide": principal.role.includes(Role.OPERATOR),
+            "may_decide": principal.may(Permission.APPROVALS_DECIDE),
         }
 
 

@@ -14,7 +14,7 @@ from application.runs.start_run import StartRun
 from application.system.pages import PageRequest
 from application.threads.queries import GetThread, ListConversations, ListMessages
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ThreadId
 from domain.runs.run import Run
 from domain.threads.thread import Thread
@@ -57,7 +57,7 @@ class ChatPages:
             "agents": [each for each in agents if each.config.enabled],
             "chosen": agent or (runs[-1].agent_id if runs else ""),
             "thread": thread,
-            "may_run": principal.role.includes(Role.RUNNER),
+            "may_run": principal.may(Permission.RUNS_START),
             **await self.listed(principal, ""),
         }
 

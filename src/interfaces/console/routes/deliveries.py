@@ -8,7 +8,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.system.pages import PageRequest
 from application.webhooks.queries import ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery, RetryWebhookDeliveryCommand
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId, WebhookDeliveryId
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
@@ -27,7 +27,7 @@ async def show_deliveries(
 ) -> Response[str]:
     """Newest first."""
     found = await list_webhook_deliveries.execute(request.principal, RunId(run_id), PageRequest(limit=SHOWN))
-    context = {"deliveries": found.items, "may_retry": request.principal.role.includes(Role.OPERATOR)}
+    context = {"deliveries": found.items, "may_retry": request.principal.may(Permission.WEBHOOKS_RETRY)}
     return pages.show(request, "parts/deliveries.html", context)
 
 

@@ -6,7 +6,7 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.mcp.ports import ServerState
 from application.runs.start_run import StartRun, StartRunCommand
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.threads.message import TextContent
 from interfaces.console.faults import FormCheck
 from interfaces.console.first_agent import FirstAgent, FirstAgentWanted
@@ -22,7 +22,7 @@ _PROGRESS = "parts/first_agent_progress.html"
 
 @get("/first-agent")
 async def show_first_agent(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.AGENTS_MANAGE)
     return pages.show(request, "first_agent.html", {"models": MODELS, "servers": (*SERVERS, NO_SERVER)})
 
 

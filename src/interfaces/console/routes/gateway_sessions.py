@@ -13,7 +13,7 @@ from application.gateway.sessions.revoke_session import RevokeGatewaySession, Re
 from application.system.pages import PageRequest
 from application.system.ports import Clock
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import GatewaySessionId
 from interfaces.client_configs import CLIENTS
 from interfaces.console.pages import Pages
@@ -54,7 +54,7 @@ class GatewayPages:
             "sessions": page.items,
             "next_cursor": page.next_cursor,
             "agents": [each for each in agents if each.config.enabled],
-            "may_open": principal.role.includes(Role.OPERATOR),
+            "may_open": principal.may(Permission.GATEWAY_OPEN),
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in page.items)),
             "names": await self._starters.names(principal, (each.created_by for each in page.items)),
             "now": self._clock.now(),

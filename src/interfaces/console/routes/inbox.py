@@ -11,7 +11,7 @@ from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from domain.approvals.approval import Approval
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import ApprovalId
 from domain.json_value import JsonObject, canonical_digest
 from domain.threads.message import ToolUse
@@ -60,7 +60,7 @@ class InboxPages:
             "items": items,
             "why_not": await self._refusals(principal, items),
             "agent_names": await self._name_agents.execute(principal, agents),
-            "may_decide": principal.role.includes(Role.OPERATOR),
+            "may_decide": principal.may(Permission.APPROVALS_DECIDE),
         }
 
     async def _refusals(self, principal: Principal, items: tuple[InboxItem, ...]) -> dict[ApprovalId, ServiceError]:
@@ -78,13 +78,12 @@ class InboxPages:
         return {"agent_names": names} | await self._detail(principal, found)
 
     async def _detail(self, principal: Principal, item: InboxItem | None) -> dict[str, object]:
-        role = principal.role
         context: dict[str, object] = {
             "item": item,
             "is_gone": False,
-            "may_decide": role.includes(Role.OPERATOR),
-            "may_run": role.includes(Role.RUNNER),
-            "may_change": role.includes(Role.ADMIN),
+            "may_decide": principal.may(Permission.APPROVALS_DECIDE),
+            "may_run": principal.may(Permission.RUNS_START),
+            "may_change": principal.may(Permission.SERVERS_MANAGE),
         }
         if item is None:
             return context
@@ -103,8 +102,8 @@ class InboxPages:
             schema = None if subject.elicitation is None else subject.elicitation.schema
             context |= {"fields": fields_of(schema or {})}
         if item.workflow_run is not None:
-            own = item.workflow_run.requested_by == principal.key_id and role.includes(Role.RUNNER)
-            context |= {"may_answer": own or role.includes(Role.OPERATOR)}
+            own = item.workflow_run.requested_by == principal.key_id and principal.may(Permission.RUNS_START)
+            context |= {"may_answer": own or principal.may(Permission.RUNS_CONTROL)}
         return context
 
     async def schema_of(self, principal: Principal, approval: Approval) -> JsonObject | None:

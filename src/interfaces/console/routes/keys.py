@@ -10,6 +10,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand, CreatedApiKey
 from application.identity.queries import ListApiKeys
 from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
+from application.roles.queries import ListCustomRoles
 from application.system.pages import PageRequest
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -25,16 +26,20 @@ from interfaces.console.routes.sign_in import Form
 from interfaces.http.api_keys.schemas import CreateApiKeyBody
 from interfaces.http.api_keys.views import revoked_api_key_view
 from interfaces.http.bodies import decoded_body
+from interfaces.http.roles.views import role_fields
 
 PAGE = 50
 CHANGED = "keys-changed"
 """Event that reloads the list."""
-_FIELDS = frozenset({"name", "role", "expires_at"})
+NEW_KEY = FormValues({"role": Role.VIEWER.value})
+_FIELDS = {"name": "name", "role": "role", "custom_role": "role", "expires_at": "expires_at"}
+"""Fields of the form by those of the body."""
 
 
 class KeyPages:
-    def __init__(self, *, list_api_keys: ListApiKeys, clock: Clock) -> None:
+    def __init__(self, *, list_api_keys: ListApiKeys, list_custom_roles: ListCustomRoles, clock: Clock) -> None:
         self._list = list_api_keys
+        self._roles = list_custom_roles
         self._clock = clock
 
     async def listed(self, principal: Principal, cursor: str | None = None) -> dict[str, object]:
@@ -48,11 +53,16 @@ class KeyPages:
             "revoked": None,
         }
 
-
-def _form(
-    form: FormValues, *, faults: FieldFaults = NO_FAULTS, created: CreatedApiKey | None = None
-) -> dict[str, object]:
-    return {"form": form, "faults": faults, "created": created, "roles": list(Role)}
+    async def form(
+        self,
+        principal: Principal,
+        form: FormValues = NEW_KEY,
+        *,
+        faults: FieldFaults = NO_FAULTS,
+        created: CreatedApiKey | None = None,
+    ) -> dict[str, object]:
+        names = [*Role, *(role.name for role in await self._roles.execute(principal))]
+        return {"form": form, "faults": faults, "created": created, "roles": names}
 
 
 @get("/keys")
@@ -65,7 +75,7 @@ async def show_keys(
 ) -> Response[str]:
     """All keys, including revoked and expired ones."""
     listed = await key_pages.listed(request.principal, cursor)
-    return pages.show(request, "keys.html", {**listed, **_form(FormValues({"role": Role.VIEWER.value}))})
+    return pages.show(request, "keys.html", {**listed, **await key_pages.form(request.principal)})
 
 
 @get("/parts/keys")
@@ -77,27 +87,39 @@ async def show_keys_part(
 
 @post("/keys", status_code=200)
 async def create_key(
-    request: ConsoleRequest, data: Form, pages: NamedDependency[Pages], create_api_key: NamedDependency[CreateApiKey]
+    *,
+    request: ConsoleRequest,
+    data: Form,
+    pages: NamedDependency[Pages],
+    key_pages: NamedDependency[KeyPages],
+    create_api_key: NamedDependency[CreateApiKey],
 ) -> Response[str]:
     """Create a key; only this response contains its token."""
     form = FormValues(data)
     day = form["expires_at"].strip()
     wanted: JsonObject = {
         "name": form["name"].strip(),
-        "role": form["role"],
+        **role_fields(form["role"]),
         "expires_at": f"{day}T23:59:59Z" if day else None,
     }
     try:
         body = decoded_body(CreateApiKeyBody, wanted)
         created = await create_api_key.execute(
-            CreateApiKeyCommand(principal=request.principal, name=body.name, role=body.role, expires_at=body.expires_at)
+            CreateApiKeyCommand(
+                principal=request.principal,
+                name=body.name,
+                role=body.role,
+                custom_role=body.custom_role,
+                expires_at=body.expires_at,
+            )
         )
     except ServiceError as error:
         if error.kind is not ErrorKind.INVALID:
             raise
-        faults = FieldFaults.of_refusal(error, lambda path: path if path in _FIELDS else None)
-        return pages.show(request, "parts/key_form.html", _form(form, faults=faults), status=422)
-    context = _form(FormValues({"role": Role.VIEWER.value}), created=created)
+        faults = FieldFaults.of_refusal(error, _FIELDS.get)
+        context = await key_pages.form(request.principal, form, faults=faults)
+        return pages.show(request, "parts/key_form.html", context, status=422)
+    context = await key_pages.form(request.principal, created=created)
     headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
     return pages.show(request, "parts/key_form.html", context, headers=headers)
 

@@ -9,7 +9,7 @@ from application.model_providers.update_model_provider import UpdateModelProvide
 from application.secrets.queries import ListSecrets
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.model_providers.provider import ModelProvider
 from interfaces.console.faults import entered_version
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
@@ -41,7 +41,7 @@ class ModelProviderPages:
 
     async def provider(self, principal: Principal, name: str) -> ModelProvider:
         """Raises FORBIDDEN, NOT_FOUND."""
-        principal.require(Role.ADMIN)
+        principal.require(Permission.MODELS_MANAGE)
         return await self._get.execute(principal, name)
 
     async def of(

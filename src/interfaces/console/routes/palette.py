@@ -111,7 +111,7 @@ async def show_palette(
 def _pages_for(principal: Principal) -> Iterator[Entry]:
     for _, entries in NAVIGATION:
         for name, link in entries:
-            if name not in ROLES or principal.role.includes(ROLES[name]):
+            if name not in ROLES or principal.may(ROLES[name]):
                 yield Entry(kind="Page", name=name, link=link)
 
 

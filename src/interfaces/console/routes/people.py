@@ -11,9 +11,11 @@ from application.groups.queries import GetGroup, ListGroups
 from application.groups.update_organization_group import UpdateOrganizationGroup, UpdateOrganizationGroupCommand
 from application.identity.queries import ListUsers
 from application.revocation.update_user import UpdateUser, UpdateUserCommand
+from application.roles.queries import ListCustomRoles
 from application.system.pages import PageRequest
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import UserId
@@ -27,6 +29,8 @@ from interfaces.console_paths import PATH
 from interfaces.http.bodies import decoded_body
 from interfaces.http.groups.schemas import UpdateGroupBody
 from interfaces.http.groups.views import group_view
+from interfaces.http.roles.views import role_fields
+from interfaces.http.users.schemas import UpdateUserBody
 from interfaces.http.users.views import updated_user_view
 
 PAGE = 100
@@ -37,19 +41,30 @@ _STATUSES = {"deactivated": UserStatus.DEACTIVATED, "active": UserStatus.ACTIVE,
 class PeoplePages:
     """Data of the pages."""
 
-    def __init__(self, *, list_users: ListUsers, list_groups: ListGroups, get_group: GetGroup) -> None:
+    def __init__(
+        self,
+        *,
+        list_users: ListUsers,
+        list_groups: ListGroups,
+        get_group: GetGroup,
+        list_custom_roles: ListCustomRoles,
+    ) -> None:
         self._users = list_users
         self._groups = list_groups
         self._group = get_group
+        self._roles = list_custom_roles
 
     async def users(self, principal: Principal, cursor: str = "") -> dict[str, object]:
         """Users, newest first. Raises FORBIDDEN."""
         page = await self._users.execute(principal, PageRequest(limit=PAGE, cursor=cursor or None))
-        return {"users": page.items, "next_cursor": page.next_cursor, "own": principal, "roles": list(Role), "said": ""}
+        roles = [*Role, *(role.name for role in await self._roles.execute(principal))]
+        return {"users": page.items, "next_cursor": page.next_cursor, "own": principal, "roles": roles, "said": ""}
 
     async def everything(self, principal: Principal, cursor: str) -> dict[str, object]:
-        groups = await self._groups.execute(principal)
-        return {**await self.users(principal, cursor), "groups": [group_view(group) for group in groups]}
+        may_group = principal.may(Permission.GROUPS_MANAGE)
+        groups = await self._groups.execute(principal) if may_group else ()
+        context = await self.users(principal, cursor)
+        return {**context, "groups": [group_view(group) for group in groups], "may_group": may_group}
 
     async def group(self, principal: Principal, group: str, said: str = "") -> dict[str, object]:
         """The group, and the users whom a member can be chosen from. Raises FORBIDDEN, NOT_FOUND."""
@@ -88,12 +103,16 @@ async def change_person(
     """Give a role, or end and restore access."""
     form = FormValues(data)
     status = _STATUSES.get(form["status"])
-    if (not form["role"] and status is None) or (form["role"] and form["role"] not in list(Role)):
-        raise invalid("user_invalid", "Choose a role or a status.", Violation(path="role", message="is no role"))
+    if not form["role"] and status is None:
+        raise invalid(
+            "user_invalid", "Choose a role or a status.", Violation(path="role", message="or a status is needed")
+        )
+    body = decoded_body(UpdateUserBody, role_fields(form["role"]) if form["role"] else {})
     command = UpdateUserCommand(
         principal=request.principal,
         user_id=UserId(user_id),
-        role=Role(form["role"]) if form["role"] else None,
+        role=body.role,
+        custom_role=body.custom_role,
         status=status,
     )
     changed = updated_user_view(await update_user.execute(command))

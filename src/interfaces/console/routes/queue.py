@@ -9,7 +9,7 @@ from application.runs.queries import GetQueue
 from application.runs.queue_lines import QueueLine
 from application.runs.requeue_runs import RequeueRuns
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
@@ -30,7 +30,7 @@ async def _waiting(principal: Principal, lines: tuple[QueueLine, ...], name_agen
         "running": sum(line.running for line in lines),
         "oldest": min((line.oldest_queued_at for line in lines if line.oldest_queued_at is not None), default=None),
         "agent_names": await name_agents.execute(principal, (line.agent_id for line in shown)),
-        "may_cancel": principal.role.includes(Role.OPERATOR),
+        "may_cancel": principal.may(Permission.RUNS_CONTROL),
     }
 
 

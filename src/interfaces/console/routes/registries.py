@@ -12,7 +12,7 @@ from application.secrets.queries import ListSecrets
 from application.system.pages import DEFAULT_PAGE_SIZE
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.registry_entry import RegistryOption
 from domain.secrets.secret import SecretRef, SecretValue
 from interfaces.console.faults import FormCheck
@@ -126,7 +126,7 @@ async def add_registry_server_page(
 ) -> Response[str]:
     """Register the version and option that the page showed."""
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.SERVERS_MANAGE)
     version = data.get("version", "")
     entry = await get_registry_entry.execute(principal, registry, f"{namespace}/{name}", version)
     number = int(text) if (text := data.get("option", "")).isascii() and text.isdigit() and len(text) < 5 else -1

@@ -20,7 +20,7 @@ from application.runs.retry_run import RetryRun, RetryRunCommand
 from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import AgentId, RunId
 from domain.runs.run import RunStatus
 from interfaces.console.pages import Pages
@@ -161,8 +161,8 @@ async def show_runs(
             "agents": await all_of(lambda page: list_agents.execute(principal=principal, page=page)),
             "statuses": list(RunStatus),
             "asked": asked,
-            "may_run": principal.role.includes(Role.RUNNER),
-            "may_stop": principal.role.includes(Role.OPERATOR),
+            "may_run": principal.may(Permission.RUNS_START),
+            "may_stop": principal.may(Permission.RUNS_CONTROL),
         },
     )
 

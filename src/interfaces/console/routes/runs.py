@@ -17,7 +17,7 @@ from application.system.pages import PageRequest
 from application.tracing.ports import TraceAddresses
 from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId
 from interfaces.console.pages import Pages
 from interfaces.console.questions import fields_of
@@ -91,8 +91,8 @@ class RunPages:
                 if use.elicitation is not None
             ],
             "calls": calls.items[::-1],
-            "may_decide": principal.role.includes(Role.OPERATOR),
-            "may_run": principal.role.includes(Role.RUNNER),
+            "may_decide": principal.may(Permission.APPROVALS_DECIDE),
+            "may_run": principal.may(Permission.RUNS_START),
         }
 
 

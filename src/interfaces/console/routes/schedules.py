@@ -17,7 +17,7 @@ from application.schedules.queries import GetSchedule, ListSchedules
 from application.schedules.update_schedule import UpdateSchedule, UpdateScheduleCommand
 from application.system.ports import Clock
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.schedules.schedule import Schedule
 from domain.threads.message import TextContent
 from interfaces.console.faults import FormCheck, entered_version
@@ -60,7 +60,7 @@ class SchedulePages:
             "schedules": [(schedule, tuple(self._next(schedule))) for schedule in schedules],
             "agents": [each for each in agents if each.config.enabled],
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in schedules)),
-            "may_change": principal.role.includes(Role.ADMIN),
+            "may_change": principal.may(Permission.SCHEDULES_MANAGE),
             "is_person": principal.person_id is not None,
             "people": await self.people(principal, schedules),
         }
@@ -117,7 +117,7 @@ async def show_schedule(
     schedule_pages: NamedDependency[SchedulePages],
 ) -> Response[str]:
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.SCHEDULES_MANAGE)
     schedule = await get_schedule.execute(principal, schedule_id)
     agents = await all_of(lambda page: list_agents.execute(principal=principal, page=page))
     context = {

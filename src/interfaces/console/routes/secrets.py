@@ -16,7 +16,7 @@ from application.secrets.queries import ListSecrets
 from application.secrets.set_secret import SetSecret, SetSecretCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
@@ -195,6 +195,6 @@ async def _refused(
         faults = FieldFaults(by_field={"provider_name": [error.detail]})
     else:
         raise error
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.SECRETS_MANAGE)
     faults = FieldFaults(by_field={**(again or {}), **faults.by_field}, others=faults.others)
     return pages.show(request, _PARTS, await secret_pages.of(request.principal, form, faults), status=422)

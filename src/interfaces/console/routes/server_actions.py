@@ -14,7 +14,7 @@ from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServe
 from application.mcp.queries import GetMcpServer, GetMcpServerStatus
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.servers import ServerPages
@@ -45,7 +45,7 @@ async def show_install(
 ) -> Response[str]:
     """Progress of the installation; its end triggers an event of the page."""
     status = await get_mcp_server_status.execute(principal=request.principal, server=slug)
-    may_change = request.principal.role.includes(Role.ADMIN)
+    may_change = request.principal.may(Permission.SERVERS_MANAGE)
     context = {"slug": slug, "install": status.install, "may_change": may_change}
     return pages.show(request, "parts/installing.html", context, headers={} if status.install else _TELL)
 
@@ -104,7 +104,7 @@ async def reinstall_server(
     """Uninstall, and install another version, by default the newest. An invalid version is
     rejected before anything is removed."""
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.SERVERS_MANAGE)
     server = await get_mcp_server.execute(principal=principal, server=slug)
     version = data.get("version", "").strip() or None
     replace(server.config, version=version)

@@ -15,7 +15,7 @@ from application.mcp.secret_destinations import address_of, secrets_sent_elsewhe
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand, changed_config
 from application.secrets.queries import ListSecrets
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.server import (
     McpServer,
     McpServerKind,
@@ -134,7 +134,7 @@ async def test_changed_server(
 ) -> Response[str]:
     """Test the form's settings without saving, with stored secrets where none was entered. Asks
     for confirmation before stored secrets are sent to another address."""
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.SERVERS_MANAGE)
     server = await get_mcp_server.execute(principal=request.principal, server=slug)
     with FormCheck() as check:
         changes = _changes(data, server)

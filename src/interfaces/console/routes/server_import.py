@@ -8,7 +8,7 @@ from litestar.di import NamedDependency
 from application.mcp.import_mcp_servers import ImportMcpServers, ImportMcpServersCommand
 from application.mcp.preview_mcp_import import PreviewMcpImport
 from domain.errors import Violation, invalid
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from interfaces.client_files import listed_servers, plain_json
 from interfaces.console.faults import FormCheck
 from interfaces.console.json_text import JsonTextError, json_of
@@ -23,7 +23,7 @@ IMPORT = "/servers-import"
 
 @get(IMPORT)
 async def show_import(request: ConsoleRequest, pages: NamedDependency[Pages]) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.SERVERS_MANAGE)
     return pages.show(request, "server_import.html")
 
 
@@ -54,7 +54,7 @@ async def import_servers(
     import_mcp_servers: NamedDependency[ImportMcpServers],
 ) -> Response[str]:
     """Create the servers, if the text is that of the preview."""
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.SERVERS_MANAGE)
     with FormCheck() as check:
         if data.get("seen") != _digest(data):
             fault = Violation(path="file", message="has changed since the preview; preview it again")
@@ -66,7 +66,7 @@ async def import_servers(
 
 def _command(request: ConsoleRequest, data: Form) -> ImportMcpServersCommand:
     """Raises INVALID."""
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.SERVERS_MANAGE)
     try:
         document = json_of(plain_json(data.get("file", "")))
     except JsonTextError as error:

@@ -16,7 +16,7 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from domain.mcp.apps import Audience
 from domain.mcp.catalog import McpToolDefinition
@@ -69,7 +69,7 @@ class ServerTrial:
             "only_apps": Audience.MODEL not in definition.audience,
             "offered": offered,
             "chosen": next((each for each in offered if each.agent.id == agent), offered[0] if offered else None),
-            "may_run": principal.role.includes(Role.RUNNER),
+            "may_run": principal.may(Permission.RUNS_START),
         }
 
     async def definition(self, principal: Principal, slug: str, tool: str) -> McpToolDefinition:

@@ -11,7 +11,7 @@ from application.mcp.queries import DescribeConfinement, GetMcpServerLogs, GetMc
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, pinned_tools
 from domain.mcp.server import McpServerKind
@@ -58,8 +58,8 @@ class ServerPages:
             "quarantined_more": max(0, len(quarantined) - MAX_QUARANTINED),
             "approved": approved[:MAX_TOOLS],
             "approved_more": max(0, len(approved) - MAX_TOOLS),
-            "may_change": principal.role.includes(Role.ADMIN),
-            "may_operate": principal.role.includes(Role.OPERATOR),
+            "may_change": principal.may(Permission.SERVERS_MANAGE),
+            "may_operate": principal.may(Permission.SERVERS_OPERATE),
             "authorized_by_person": isinstance(found.server.config.auth, AuthorizationCodeAuth),
             "problem": "",
             "install_log": await self._install_log(principal, slug, status),
@@ -70,13 +70,15 @@ class ServerPages:
         """How a started server is confined, for roles that operate; empty for others, and for containers."""
         is_process = not kind.is_remote and kind is not McpServerKind.OCI
         return (
-            await self._confinement.execute(principal) if is_process and principal.role.includes(Role.OPERATOR) else ""
+            await self._confinement.execute(principal)
+            if is_process and principal.may(Permission.SERVERS_OPERATE)
+            else ""
         )
 
     async def _install_log(self, principal: Principal, slug: str, status: ServerStatus) -> str:
         """The output of a failed installation, for roles that may read logs."""
         failed = status.state is ServerState.NOT_INSTALLED and status.last_error is not None
-        if not failed or not principal.role.includes(Role.OPERATOR):
+        if not failed or not principal.may(Permission.SERVERS_OPERATE):
             return ""
         return await self._logs.execute(principal=principal, server=slug)
 
@@ -85,7 +87,7 @@ class ServerPages:
 async def show_servers(
     request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
 ) -> Response[str]:
-    may_change = request.principal.role.includes(Role.ADMIN)
+    may_change = request.principal.may(Permission.SERVERS_MANAGE)
     servers = await overview.servers(request.principal)
     return pages.show(
         request, "servers.html", {"servers": servers, "more": len(servers) == RECENT, "may_change": may_change}

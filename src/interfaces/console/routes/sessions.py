@@ -32,7 +32,7 @@ class SessionPages:
         """Sessions of the caller, of `holder`, or everybody's. Raises FORBIDDEN."""
         wanted = None if holder == EVERYBODY else ApiKeyId(holder) if holder else principal.key_id
         page = await self._sessions.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor or None))
-        is_admin = principal.role.includes(Role.ADMIN)
+        is_admin = principal.may(Role.ADMIN)
         users = (await self._users.execute(principal, PageRequest(limit=PAGE))).items if is_admin else ()
         return {
             "sessions": page.items,

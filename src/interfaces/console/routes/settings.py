@@ -10,7 +10,7 @@ from application.webhooks.create_webhook_key import CreateWebhookKey
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.organization_form import organization_body, organization_field, organization_values
@@ -56,7 +56,7 @@ def _as_it_is(organization: Organization) -> FormValues:
 async def show_settings(
     request: ConsoleRequest, pages: NamedDependency[Pages], get_organization: NamedDependency[GetOrganization]
 ) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.ORGANIZATION_MANAGE)
     organization = await get_organization.execute(principal=request.principal)
     return pages.show(request, "settings.html", _context(_as_it_is(organization), organization))
 
@@ -104,7 +104,7 @@ async def renew_webhook_key(
 
 def _change(principal: Principal, form: FormValues) -> UpdateOrganizationCommand:
     """Raises INVALID."""
-    principal.require(Role.ADMIN)
+    principal.require(Permission.ORGANIZATION_MANAGE)
     body = decoded_body(UpdateOrganizationBody, organization_body(form))
     return UpdateOrganizationCommand(
         principal=principal,

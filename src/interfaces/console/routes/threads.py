@@ -17,7 +17,7 @@ from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
 from application.threads.queries import GetThread, ListConversations, ListMessages
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.errors import Violation, invalid
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import SourceId, ThreadId
 from interfaces.console.inbox_answers import is_from_inbox, settled
 from interfaces.console.pages import Pages, in_a_line
@@ -47,8 +47,8 @@ async def show_threads(
         "conversations": found.items,
         "next_cursor": found.next_cursor,
         "search": q,
-        "may_release": principal.role.includes(Role.OPERATOR),
-        "may_delete": principal.role.includes(Role.RUNNER),
+        "may_release": principal.may(Permission.THREADS_RELEASE),
+        "may_delete": principal.may(Permission.RUNS_START),
     }
     return pages.show(request, "threads.html", context)
 
@@ -72,8 +72,8 @@ async def show_thread(
         "thread": thread,
         "opening": in_a_line(first[0].text) if first else "",
         "sources": sources,
-        "may_release": principal.role.includes(Role.OPERATOR),
-        "may_add": principal.role.includes(Role.RUNNER),
+        "may_release": principal.may(Permission.THREADS_RELEASE),
+        "may_add": principal.may(Permission.RUNS_START),
         "max_mib": MAX_JSON_BYTES // 2**20,
     }
     return pages.show(request, "thread.html", context)

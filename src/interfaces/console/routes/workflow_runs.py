@@ -21,7 +21,7 @@ from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflo
 from domain.approvals.approval import Approval, ApprovalState
 from domain.errors import ServiceError, conflict
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import WorkflowRunId
 from domain.workflows.run import WorkflowRun
 from interfaces.console.canvas import SYMBOLS, graph_text, marks_text
@@ -82,7 +82,7 @@ class WorkflowRunPages:
             "why_fixed": await self._why_fixed.execute(principal, approvals),
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in approvals)),
             "agents_waiting": [node for node in run.waiting_nodes if node.run_id is not None],
-            "may_decide": principal.role.includes(Role.OPERATOR),
+            "may_decide": principal.may(Permission.APPROVALS_DECIDE),
             "may_answer": _may_act(principal, run),
         }
 
@@ -224,5 +224,5 @@ async def cancel_workflow_run(
 
 def _may_act(principal: Principal, run: WorkflowRun) -> bool:
     """Whether the principal may act on the run: runners on their own runs, operators on any."""
-    own = run.requested_by == principal.key_id and principal.role.includes(Role.RUNNER)
-    return own or principal.role.includes(Role.OPERATOR)
+    own = run.requested_by == principal.key_id and principal.may(Permission.RUNS_START)
+    return own or principal.may(Permission.RUNS_CONTROL)

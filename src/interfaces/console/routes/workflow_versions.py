@@ -10,7 +10,7 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.workflows.queries import GetWorkflow
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.workflows.graph import Workflow
 from interfaces.console.faults import FormCheck
 from interfaces.console.pages import Pages
@@ -66,7 +66,7 @@ async def restore_workflow(
 ) -> Response[str]:
     """Save the definition of an older version as the next one, unless another user saved since the page was opened."""
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.WORKFLOWS_MANAGE)
     found = await get_workflow.execute(principal=principal, workflow=workflow, version=version)
     with FormCheck() as check:
         command = UpdateWorkflowCommand(

@@ -21,7 +21,7 @@ from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflow
 from application.workflows.validate_workflow import ValidateWorkflow, ValidateWorkflowCommand
 from domain.errors import ErrorKind, ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import WorkflowRunId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.workflows.compiler import compile_workflow
@@ -95,8 +95,8 @@ class WorkflowPages:
             "schema": schema,
             "input_fields": fields_of(schema or {}),
             "schema_digest": canonical_digest(schema),
-            "may_run": principal.role.includes(Role.RUNNER),
-            "may_change": principal.role.includes(Role.ADMIN),
+            "may_run": principal.may(Permission.RUNS_START),
+            "may_change": principal.may(Permission.WORKFLOWS_MANAGE),
         }
 
 
@@ -160,7 +160,7 @@ async def show_workflows(
         "runs": runs.items,
         "names": names,
         "inputs": await inputs_of(get_workflow_run, principal, runs.items),
-        "may_change": principal.role.includes(Role.ADMIN),
+        "may_change": principal.may(Permission.WORKFLOWS_MANAGE),
     }
     return pages.show(request, "workflows.html", context)
 
@@ -169,7 +169,7 @@ async def show_workflows(
 async def show_new_workflow(
     request: ConsoleRequest, pages: NamedDependency[Pages], canvas_choices: NamedDependency[CanvasChoices]
 ) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.WORKFLOWS_MANAGE)
     return pages.show(request, "workflow_form.html", await _form(request, canvas_choices, None, BEGINNING))
 
 
@@ -179,7 +179,7 @@ async def check_workflow(
 ) -> Response[JsonObject]:
     """All faults, and places for the canvas, without saving. A text that is no definition has faults without nodes."""
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.WORKFLOWS_MANAGE)
     try:
         definition = await definition_of(data.get("definition", ""))
     except ServiceError as error:
@@ -204,7 +204,7 @@ async def create_workflow(
 ) -> Response[str]:
     """Save a new workflow, or report all faults."""
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.WORKFLOWS_MANAGE)
     with FormCheck() as check:
         definition = await definition_of(data.get("definition", ""))
         checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
@@ -241,7 +241,7 @@ async def show_workflow_form(
     get_workflow: NamedDependency[GetWorkflow],
     canvas_choices: NamedDependency[CanvasChoices],
 ) -> Response[str]:
-    request.principal.require(Role.ADMIN)
+    request.principal.require(Permission.WORKFLOWS_MANAGE)
     found = await get_workflow.execute(principal=request.principal, workflow=workflow)
     text = await asyncio.to_thread(text_of_version, found)
     return pages.show(request, "workflow_form.html", await _form(request, canvas_choices, found, text))
@@ -260,7 +260,7 @@ async def change_workflow(
     """Save a new version, unless another user saved since the form was opened, or report all
     faults."""
     principal = request.principal
-    principal.require(Role.ADMIN)
+    principal.require(Permission.WORKFLOWS_MANAGE)
     with FormCheck() as check:
         definition = await definition_of(data.get("definition", ""))
         checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))

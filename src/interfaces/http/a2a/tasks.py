@@ -20,7 +20,7 @@ from domain.a2a.artifacts import OUTPUT_MODES, add_files
 from domain.a2a.tasks import CONTEXT, TaskState, context_of, state_of, status_json, statuses_of, task_json
 from domain.errors import Violation, invalid, not_found
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId, ThreadId, derived_id
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
@@ -163,7 +163,7 @@ class A2aTasks:
         return replace(wanted, thread_id=ThreadId("") if newest is None else newest.thread_id)
 
     async def _begin(self, principal: Principal, agent: str, body: SendMessageBody, run_id: RunId) -> Run:
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         push = None if body.configuration is None else body.configuration.task_push_notification_config
         if push is not None:
             await self._pushes.require_usable(principal, push, body.message.task_id)

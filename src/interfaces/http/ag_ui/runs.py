@@ -8,7 +8,7 @@ from application.runs.queries import GetRunEvents
 from application.runs.watch_run import WatchRun
 from application.threads.queries import ListMessages
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
@@ -66,7 +66,7 @@ class AgUiRuns:
 
     async def run(self, principal: Principal, agent: str, body: RunAgentInputBody) -> EventStream:
         """Raises as StartRun and ResumeRun."""
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         with self._places.taken(principal) as place:
             answer = await self._begin(principal, agent, body)
         events = _events(answer.run, body)

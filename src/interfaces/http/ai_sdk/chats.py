@@ -14,7 +14,7 @@ from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.threads.queries import ListMessages
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
@@ -71,7 +71,7 @@ class AiSdkChats:
 
     async def answer(self, principal: Principal, agent: str, body: ChatRequestBody) -> EventStream:
         """Raises as StartRun and ResumeRun."""
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         with self._places.taken(principal) as place:
             begun = await self._begin(principal, agent, body)
         frames = self._frames(principal, begun)

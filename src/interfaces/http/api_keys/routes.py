@@ -42,6 +42,7 @@ async def create_api_key(
         principal=request.principal,
         name=data.name,
         role=data.role,
+        custom_role=data.custom_role,
         expires_at=data.expires_at,
         rate_limit=None if data.rate_limit is None else data.rate_limit.to_domain(),
         platform=data.platform,

@@ -21,14 +21,15 @@ def _in_utc(moment: datetime) -> datetime:
 
 class CreateApiKeyBody(Body):
     """A key: `viewer` reads, `runner` also starts runs, `operator` also connects servers,
-    `admin` changes everything."""
+    `admin` changes everything. A `custom_role` is in place of the role."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "ci", "role": "runner"},)
 
     shown_as: ClassVar[type] = ApiKeyView
 
     name: Name
-    role: Annotated[Role, Field(strict=False)]
+    role: Annotated[Role, Field(strict=False)] = Role.VIEWER
+    custom_role: Name | None = None
     expires_at: Annotated[AwareDatetime, Field(strict=False), AfterValidator(_in_utc)] | None = Field(
         default=None, description="RFC 3339; the key is rejected from then on. Absent or null: never."
     )

@@ -18,6 +18,7 @@ class ApiKeyView(TypedDict):
     id: Annotated[str, "Id of the key."]
     name: Annotated[str, "Name of the key."]
     role: Annotated[Role, "What the key may do; each role includes the roles before it."]
+    custom_role: Annotated[str | None, "The custom role in place of `role`, which is `viewer` then; null: none."]
     platform: Annotated[bool, "Whether the key also manages organizations."]
     rate_limit: Annotated[
         RateLimitView | None, "Limit of its requests; null where only the service's own limit applies."
@@ -65,6 +66,7 @@ def api_key_view(key: ApiKey) -> ApiKeyView:
         "id": key.id,
         "name": key.name,
         "role": key.role,
+        "custom_role": key.custom_role,
         "platform": key.platform,
         "rate_limit": rate_limit_view(key.rate_limit),
         "created_at": timestamp(key.created_at),

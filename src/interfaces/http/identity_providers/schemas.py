@@ -23,12 +23,19 @@ class RoleRuleBody(Body):
 
     claim: _Text
     value: _Text
-    role: Annotated[Role, Field(strict=False)]
+    role: Annotated[Role, Field(strict=False)] = Role.VIEWER
     organization_id: Name | None = None
+    custom_role: Name | None = None
 
     def to_domain(self) -> RoleRule:
         organization_id = None if self.organization_id is None else OrganizationId(self.organization_id)
-        return RoleRule(claim=self.claim, value=self.value, role=self.role, organization_id=organization_id)
+        return RoleRule(
+            claim=self.claim,
+            value=self.value,
+            role=self.role,
+            organization_id=organization_id,
+            custom_role=self.custom_role,
+        )
 
 
 class IdentityProviderBody(Body):

@@ -18,6 +18,7 @@ class RoleRuleView(TypedDict):
     organization_id: Annotated[
         str | None, "Organization of these people; null: that of the identity provider. Only with `installation`."
     ]
+    custom_role: Annotated[str | None, "The custom role in place of `role`, which is `viewer` then; null: none."]
 
 
 class IdentityProviderView(TypedDict):
@@ -97,4 +98,5 @@ def _rule_view(rule: RoleRule) -> RoleRuleView:
         "value": rule.value,
         "role": rule.role,
         "organization_id": rule.organization_id,
+        "custom_role": rule.custom_role,
     }

@@ -10,7 +10,7 @@ from application.system.pages import PageRequest
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId
 from domain.json_value import JsonObject, canonical_digest
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
@@ -60,7 +60,7 @@ class ChatRuns:
         self, principal: Principal, body: ChatBody, *, is_repeated: bool, run_id: RunId | None = None
     ) -> Answer:
         """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         body.require_supported()
         conversation = conversation_of(body.messages)
         agent = await self._get_agent.execute(principal, body.model)

@@ -11,7 +11,7 @@ from application.tools.list_tools import ListTools
 from domain.agents.agent import Agent
 from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import RunId, ThreadId
 from domain.json_value import JsonObject, JsonValue, canonical_digest
 from domain.runs.run import Run, RunStatus
@@ -74,7 +74,7 @@ class ResponseRuns:
         self, principal: Principal, body: ResponseBody, *, is_repeated: bool, run_id: RunId | None = None
     ) -> tuple[Run, Place]:
         """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
-        principal.require(Role.RUNNER)
+        principal.require(Permission.RUNS_START)
         body.require_supported()
         given = read_input(body.input)
         if given.approvals or (given.messages and given.messages[-1].role == "tool"):

@@ -92,7 +92,7 @@ class RunWaits:
             waits = False
             leaving.cancel()
             await ended(leaving)
-        run = run_view(outcome.run, principal.role)
+        run = run_view(outcome.run, principal.reads_as)
         return {"run": run, "messages": [message_view(message) for message in outcome.messages]}
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from application.runs.queries import GetRun
 from domain.identity.api_key import Principal
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run
 
@@ -14,14 +14,14 @@ def told_run(principal: Principal, run: Run) -> Run:
     """The run for its reader."""
     error = run.error
     said = None if error is None else error.provider_error
-    if error is None or said is None or not said.message or not principal.role.includes(Role.OPERATOR):
+    if error is None or said is None or not said.message or not principal.may(Permission.RUNS_CONTROL):
         return run
     return replace(run, error=replace(error, detail=f"{error.detail} The provider said: {said.message}"))
 
 
 async def told_event(get_run: GetRun, principal: Principal, event: RunEvent) -> RunEvent:
     """The event for its reader. Stored events have the neutral sentence. Raises NOT_FOUND."""
-    if event.type is not RunEventType.RUN_FAILED or not principal.role.includes(Role.OPERATOR):
+    if event.type is not RunEventType.RUN_FAILED or not principal.may(Permission.RUNS_CONTROL):
         return event
     error = told_run(principal, await get_run.execute(principal, event.run_id)).error
     if error is None:

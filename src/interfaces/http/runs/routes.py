@@ -93,13 +93,13 @@ async def list_runs(
         until=in_utc(until),
     )
     found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor))
-    return page_view(found, lambda run: listed_run_view(run, request.principal.role))
+    return page_view(found, lambda run: listed_run_view(run, request.principal.reads_as))
 
 
 @get("/runs/{run_id:str}", summary="Read a run", responses=documented(404))
 async def get_run(request: ApiRequest, run_id: RunPath, get_run: NamedDependency[GetRun]) -> RunView:
     """The current state of the run."""
-    return run_view(await get_run.execute(request.principal, RunId(run_id)), request.principal.role)
+    return run_view(await get_run.execute(request.principal, RunId(run_id)), request.principal.reads_as)
 
 
 @get("/runs/{run_id:str}/wait", summary="Wait for a run", responses=documented(404))
@@ -170,7 +170,7 @@ async def cancel_run(request: ApiRequest, run_id: RunPath, cancel_run: NamedDepe
     """A run in progress ends `cancelled` as soon as its worker has stopped. A runner cancels its
     own runs, an operator any."""
     run = await cancel_run.execute(CancelRunCommand(principal=request.principal, run_id=RunId(run_id)))
-    return run_view(run, request.principal.role)
+    return run_view(run, request.principal.reads_as)
 
 
 @post(
@@ -193,7 +193,7 @@ async def resume_run(
         tool_results=data.to_results(),
         approvals=data.to_decisions(),
     )
-    return run_view(await resume_run.execute(command), request.principal.role)
+    return run_view(await resume_run.execute(command), request.principal.reads_as)
 
 
 def _seq_of(cursor: str) -> int:

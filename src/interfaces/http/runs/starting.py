@@ -48,7 +48,7 @@ async def start_run(
     """Requires the role runner. The run executes in the background; without a thread a new one
     is created."""
     started = await start_run.execute(await _command(request, data, thread_id, idempotency_key))
-    return Response(run_view(started.run, request.principal.role), headers=run_headers(started))
+    return Response(run_view(started.run, request.principal.reads_as), headers=run_headers(started))
 
 
 @post(
@@ -120,7 +120,7 @@ async def retry_run(
             body_digest=digest_of(None, {"retry_of": run_id}),
         )
     )
-    return Response(run_view(started.run, request.principal.role), headers=run_headers(started))
+    return Response(run_view(started.run, request.principal.reads_as), headers=run_headers(started))
 
 
 async def _command(

@@ -15,7 +15,7 @@ from application.sources.add_source import AddSource, AddSourceCommand
 from application.sources.delete_source import DeleteSource, DeleteSourceCommand
 from application.sources.queries import GetSource, ListSources, ReadSource, SourceContent
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
-from domain.identity.role import Role
+from domain.identity.permission import Permission
 from domain.ids import SourceId, ThreadId
 from domain.sources.source import Source, SourceKind
 from interfaces.http.page_views import page_view
@@ -76,7 +76,7 @@ async def add_source(
     with it (`code_execution`). Responds once its text has been extracted. A file without
     readable text is stored too, with the reason."""
     # The use case checks too, but only after the file name was read, which may be in the body.
-    request.principal.require(Role.RUNNER)
+    request.principal.require(Permission.RUNS_START)
     upload = await upload_of(request, name)
     source = await add_source.execute(
         AddSourceCommand(

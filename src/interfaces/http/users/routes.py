@@ -65,6 +65,7 @@ async def update_user(
         principal=request.principal,
         user_id=UserId(user_id),
         role=data.role,
+        custom_role=data.custom_role,
         status=None if data.status is None else UserStatus(data.status),
     )
     return updated_user_view(await update_user.execute(command))

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from domain.identity.role import Role
 from domain.json_value import JsonObject
-from interfaces.http.bodies import Body
+from interfaces.http.bodies import Body, Name
 
 
 class UpdateUserBody(Body):
@@ -15,6 +15,7 @@ class UpdateUserBody(Body):
     examples: ClassVar[tuple[JsonObject, ...]] = ({"status": "deactivated"},)
 
     role: Annotated[Role, Field(strict=False)] | None = Field(default=None, description="The new role.")
+    custom_role: Name | None = Field(default=None, description="The new custom role, in place of `role`.")
     status: Literal["active", "deactivated"] | None = Field(
         default=None, description="A deactivated user is refused at once, and what they started ends."
     )

@@ -4,9 +4,11 @@ from typing import Annotated, Literal, TypedDict
 
 from application.identity.describe_caller import Caller
 from application.revocation.stopped_work import UpdatedUser
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.threads.message_json import timestamp
+from interfaces.http.roles.views import in_order
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
@@ -19,6 +21,7 @@ class UserView(TypedDict):
     email: Annotated[str | None, "E-mail address, as the identity provider says."]
     name: Annotated[str | None, "Name, as the identity provider says."]
     role: Annotated[Role, "What the user may do; each role includes the roles before it."]
+    custom_role: Annotated[str | None, "The custom role in place of `role`, which is `viewer` then; null: none."]
     role_fixed: Annotated[bool, "Whether an admin set the role. Otherwise rules set it at each sign-in."]
     status: Annotated[UserStatus, "Only active users are admitted."]
     identity_provider_id: Annotated[str, "The identity provider of the last sign-in."]
@@ -49,6 +52,8 @@ class CallerView(TypedDict):
     name: Annotated[str | None, "Name of the person or the API key."]
     email: Annotated[str | None, "E-mail address of the person; null for API keys."]
     role: Annotated[Role, "What the caller may do; each role includes the roles before it."]
+    custom_role: Annotated[str | None, "The custom role in place of `role`; null: none."]
+    permissions: Annotated[list[Permission], "What the caller may do, besides reading."]
     platform: Annotated[bool, "Whether the caller may manage organizations."]
     organization_id: Annotated[str, "Id of the caller's organization."]
     organization_name: Annotated[str, "Name of the caller's organization."]
@@ -64,6 +69,8 @@ def caller_view(caller: Caller) -> CallerView:
         "name": caller.name,
         "email": None if user is None else user.email,
         "role": caller.role,
+        "custom_role": caller.custom_role,
+        "permissions": in_order(caller.permissions),
         "platform": caller.platform,
         "organization_id": caller.organization.id,
         "organization_name": caller.organization.name,
@@ -80,6 +87,7 @@ def user_view(user: User) -> UserView:
         "email": user.email,
         "name": user.name,
         "role": user.role,
+        "custom_role": user.custom_role,
         "role_fixed": user.role_fixed,
         "status": user.status,
         "identity_provider_id": user.provider_id,

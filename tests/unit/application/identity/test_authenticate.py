@@ -18,6 +18,8 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from tests.builders import KEY, ORG, START, a_key, after
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
+from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
 
@@ -35,6 +37,7 @@ class Ports:
         self.uses: MockType = mocker.create_autospec(KeyUses, instance=True)
         self.people: MockType = mocker.create_autospec(AuthenticatePerson, instance=True)
         self.people.execute.side_effect = invalid_token()
+        self.state = InMemoryState()
         self.cache = TokenCache(capacity=2)
         self.clock = FixedClock()
         self.limit(None)
@@ -43,6 +46,7 @@ class Ports:
         """Limit every key, as the operator does."""
         self.authenticate = Authenticate(
             identities=self.identities,
+            custom_roles=InMemoryCustomRoleStore(self.state),
             cache=self.cache,
             limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
             uses=self.uses,

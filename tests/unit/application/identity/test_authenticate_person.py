@@ -20,6 +20,8 @@ from domain.identity.identity_provider import IdentityProvider
 from domain.ids import ApiKeyId, IdentityProviderId
 from domain.rate_limit import RateLimit
 from tests.builders import ORG, after, numbered
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
+from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import ISSUER, USER, a_provider, a_user
 from tests.refusals import refused
@@ -39,6 +41,7 @@ class Ports:
         self.tokens.verify.side_effect = self._verify
         self.admit: MockType = mocker.create_autospec(AdmitPerson, instance=True)
         self.admit.execute.return_value = a_user()
+        self.state = InMemoryState()
         self.cache = TokenCache(capacity=4)
         self.clock = FixedClock()
         self.limit(None)
@@ -48,6 +51,7 @@ class Ports:
             identity_providers=self.providers,
             tokens=self.tokens,
             admit_person=self.admit,
+            custom_roles=InMemoryCustomRoleStore(self.state),
             cache=self.cache,
             limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
             clock=self.clock,

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pytest_mock import MockerFixture
 
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.create_api_key import CreateApiKey, CreateApiKeyCommand, CreatedApiKey
 from application.identity.ports import IdentityStore
 from domain.audit.event import AuditAction
@@ -14,6 +15,7 @@ from domain.identity.api_key import hash_token
 from domain.identity.role import Role
 from domain.rate_limit import RateLimit
 from tests.builders import ORG, START, after
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -29,9 +31,10 @@ def state() -> InMemoryState:
     return InMemoryState()
 
 
-async def create(identities: IdentityStore, **command: Any) -> CreatedApiKey:
+async def create(identities: IdentityStore, roles: InMemoryState | None = None, **command: Any) -> CreatedApiKey:
     """Create a runner's key, unless `command` says otherwise."""
-    creating = CreateApiKey(identities=identities, clock=FixedClock(), ids=SequentialIds())
+    assignable = AssignableRoles(custom_roles=InMemoryCustomRoleStore(roles or InMemoryState()))
+    creating = CreateApiKey(identities=identities, assignable=assignable, clock=FixedClock(), ids=SequentialIds())
     defaults: dict[str, Any] = {"principal": a_principal(), "name": "ci", "role": Role.RUNNER}
     return await creating.execute(CreateApiKeyCommand(**(defaults | command)))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.create_identity_provider import CreateIdentityProvider, CreateIdentityProviderCommand
 from application.system.ports import OutboundPolicy
 from domain.audit.event import AuditAction
@@ -13,6 +14,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import IdentityProviderId, OrganizationId
 from tests.builders import OTHER_ORG, numbered
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -35,6 +37,7 @@ class Ports:
         self.create = CreateIdentityProvider(
             providers=InMemoryIdentityProviderStore(self.state),
             organizations=InMemoryOrganizationStore(self.state),
+            assignable=AssignableRoles(custom_roles=InMemoryCustomRoleStore(self.state)),
             outbound=self.outbound,
             clock=FixedClock(),
             ids=SequentialIds(),

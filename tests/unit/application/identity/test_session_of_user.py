@@ -10,6 +10,7 @@ from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.rate_limit import RateLimit
 from tests.builders import ORG, after
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
@@ -24,7 +25,12 @@ class Ports:
         state.users[USER] = user
         self.state, self.clock = state, FixedClock()
         limits = KeyLimits(every=RateLimit(calls=2, per_s=60), rates=LocalRates(clock=self.clock))
-        self.session = SessionOfUser(user_access=InMemoryUserStore(state), limits=limits, clock=self.clock)
+        self.session = SessionOfUser(
+            user_access=InMemoryUserStore(state),
+            custom_roles=InMemoryCustomRoleStore(state),
+            limits=limits,
+            clock=self.clock,
+        )
 
     async def principal(self) -> Principal:
         command = SessionOfUserCommand(organization_id=ORG, user_id=USER, expires_at=after(60))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.token_cache import TokenCache
 from application.identity.update_identity_provider import UpdateIdentityProvider, UpdateIdentityProviderCommand
 from application.system.ports import OutboundPolicy
@@ -12,6 +13,7 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import OrganizationId
 from tests.builders import numbered
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -33,6 +35,7 @@ class Ports:
         self.update = UpdateIdentityProvider(
             providers=InMemoryIdentityProviderStore(self.state),
             organizations=InMemoryOrganizationStore(self.state),
+            assignable=AssignableRoles(custom_roles=InMemoryCustomRoleStore(self.state)),
             outbound=self.outbound,
             cache=self.cache,
             clock=FixedClock(),

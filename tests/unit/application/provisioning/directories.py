@@ -2,6 +2,7 @@
 
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.token_cache import TokenCache
 from application.provisioning.access import DirectoryAccess
 from application.provisioning.provision_user import ProvisionUser, ProvisionUserCommand
@@ -12,6 +13,7 @@ from domain.identity.provisioning import DirectoryEntry, ProvisionedUser
 from domain.identity.user import User
 from domain.ids import UserId
 from tests.builders import OTHER_ORG, numbered
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.groups import InMemoryGroupStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryUserStore
@@ -38,6 +40,7 @@ class Directory:
         self.work.execute.return_value = NOTHING_STOPPED
         update_user = UpdateUser(
             users=InMemoryUserStore(self.state),
+            assignable=AssignableRoles(custom_roles=InMemoryCustomRoleStore(self.state)),
             memberships=InMemoryOrganizationGroupStore(self.state),
             cache=mocker.create_autospec(TokenCache, instance=True),
             work=self.work,

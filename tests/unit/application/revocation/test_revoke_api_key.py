@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.ports import IdentityStore
 from application.identity.token_cache import TokenCache
 from application.revocation.revoke_api_key import RevokeApiKey, RevokeApiKeyCommand
@@ -16,6 +17,7 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from tests.builders import KEY, START, a_key
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -40,7 +42,12 @@ class Ports:
 
     async def revoke(self, principal: Principal | None = None, key_id: ApiKeyId = KEY) -> StoppedWork:
         revoking = RevokeApiKey(
-            identities=self.identities, cache=self.cache, work=self.work, clock=FixedClock(), ids=self._ids
+            identities=self.identities,
+            assignable=AssignableRoles(custom_roles=InMemoryCustomRoleStore(self.state)),
+            cache=self.cache,
+            work=self.work,
+            clock=FixedClock(),
+            ids=self._ids,
         )
         return await revoking.execute(RevokeApiKeyCommand(principal=principal or a_principal(), key_id=key_id))
 

@@ -13,6 +13,7 @@ from application.runs.cancel_runs import CancelledRuns, CancelRuns, CancelRunsCo
 from application.system.pages import MAX_PAGE_SIZE
 from application.workflows.stop_workflow_run import StopWorkflowRun, StopWorkflowRunCommand
 from domain.errors import not_found
+from domain.identity.role import Role
 from domain.ids import ApiKeyId, GatewaySessionId, WorkflowRunId
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
@@ -93,8 +94,9 @@ async def test_what_starts_runs_ends_before_the_runs_of_the_key(ports: Ports) ->
     assert await ports.stop() == StoppedWork(runs=3, workflow_runs=1, gateway_sessions=1)
 
     assert ports.ended == [session_id, run_id, "runs"]
-    ports.cancel_runs.execute.assert_awaited_once_with(CancelRunsCommand(principal=a_principal(), requested_by=KEY))
-    ports.end_sessions.execute.assert_awaited_once_with(EndSessionsCommand(principal=a_principal(), holder=KEY))
+    able = a_principal(Role.ADMIN)
+    ports.cancel_runs.execute.assert_awaited_once_with(CancelRunsCommand(principal=able, requested_by=KEY))
+    ports.end_sessions.execute.assert_awaited_once_with(EndSessionsCommand(principal=able, holder=KEY))
 
 
 @pytest.mark.requirement("C6")

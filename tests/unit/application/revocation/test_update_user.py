@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.identity.assignable_roles import AssignableRoles
 from application.identity.token_cache import TokenCache
 from application.revocation.stop_work_of_key import StopWorkOfKey
 from application.revocation.stopped_work import StoppedWork, UpdatedUser
@@ -16,6 +17,7 @@ from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, GroupId
 from tests.builders import ORG, START
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
@@ -37,6 +39,7 @@ class Ports:
         self.work.execute.return_value = STOPPED
         self._update = UpdateUser(
             users=InMemoryUserStore(self.state),
+            assignable=AssignableRoles(custom_roles=InMemoryCustomRoleStore(self.state)),
             memberships=InMemoryOrganizationGroupStore(self.state),
             cache=self.cache,
             work=self.work,

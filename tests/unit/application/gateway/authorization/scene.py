@@ -29,6 +29,7 @@ from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import ORG, after, an_agent, an_audit_event
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.client_grants import InMemoryClientGrantStore
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
@@ -110,6 +111,7 @@ class Scene:
         return TokenIssuer(
             grants=self.grants,
             user_access=InMemoryUserStore(self.state),
+            custom_roles=InMemoryCustomRoleStore(self.state),
             access=self.access,
             revoke_session=self.revoke_session,
             clock=self.clock,

@@ -1,0 +1,1 @@
+"""Custom roles of organizations."""
