@@ -48,6 +48,7 @@ _ROWS = {
     "organizations": "organization_rows",
     "console_sessions": "session_rows",
     "secrets": "secret_rows",
+    "person_secrets": "person_secret_rows",
     "model_providers": "model_provider_rows",
 }
 """Fields of `Stores` that the container has a cache in front of."""

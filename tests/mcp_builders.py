@@ -9,6 +9,7 @@ from domain.ids import McpServerId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.installation import Installation
 from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
+from domain.secrets.secret import SecretRef
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.mcp.transports.certificates import read_certificates
 from infrastructure.runtime.public_address import ListeningAddress
@@ -54,6 +55,18 @@ def permit_kinds(state: InMemoryState, *kinds: str) -> None:
 def a_person_tool() -> Tool:
     """`mcp__files__echo` of a server that is used with each person's own account."""
     return a_tool(mcp=McpBinding(server_id=SERVER, server_slug="files", tool_name="echo", own_accounts=True))
+
+
+def a_secrets_server(*names: str, url: str = "https://tickets.example/mcp", slug: str = "tickets") -> McpServer:
+    """The remote server `tickets`, which takes these secrets of each person, `token` if none is named."""
+    config = McpServerConfig(
+        slug=slug,
+        kind=McpServerKind.HTTP,
+        url=url,
+        headers={f"X-{name}": SecretRef(f"person:{name}") for name in names or ("token",)},
+        credentials=Credentials.PERSON,
+    )
+    return replace(a_server(config=config), id=PERSON_SERVER)
 
 
 def a_person_server(credentials: Credentials = Credentials.PERSON) -> McpServer:

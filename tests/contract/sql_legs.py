@@ -42,6 +42,7 @@ from infrastructure.persistence.identity.store import SqlIdentityStore, add_orga
 from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.person_secret_store import SqlPersonSecretStore
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
@@ -115,6 +116,7 @@ def sql_stores(database: Database) -> Stores:
         due_schedules=schedules,
         retention=SqlRetentionStore(database=database),
         oauth=SqlOAuthStore(database=database, box=MirrorBox()),
+        person_secrets=SqlPersonSecretStore(database=database, box=MirrorBox()),
         gateway_sessions=SqlGatewaySessionStore(database=database),
         client_grants=SqlClientGrantStore(database=database),
         gateway_clients=SqlGatewayClientStore(database=database),

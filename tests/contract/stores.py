@@ -36,6 +36,7 @@ from application.identity.ports import (
     UserAccess,
     UserStore,
 )
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
@@ -77,6 +78,7 @@ from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
+from tests.doubles.person_secrets import InMemoryPersonSecretStore
 from tests.doubles.provisioning import InMemoryProvisioningStore
 from tests.doubles.push_configs import InMemoryPushConfigStore
 from tests.doubles.queue_lines import InMemoryQueueReader
@@ -154,6 +156,7 @@ class Stores:
     due_schedules: DueSchedules
     retention: RetentionStore
     oauth: OAuthStore
+    person_secrets: PersonSecretStore
     gateway_sessions: GatewaySessionStore
     client_grants: ClientGrantStore
     gateway_clients: GatewayClientStore
@@ -221,6 +224,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         due_schedules=schedules,
         retention=InMemoryRetentionStore(state),
         oauth=InMemoryOAuthStore(state),
+        person_secrets=InMemoryPersonSecretStore(state),
         gateway_sessions=InMemoryGatewaySessionStore(state),
         client_grants=InMemoryClientGrantStore(state),
         gateway_clients=InMemoryGatewayClientStore(state),

@@ -16,6 +16,23 @@ export interface components {
             data: components["schemas"]["AccountView"][];
         };
         /**
+         * AccountSecretsBody
+         * @description The caller's secrets for an MCP server. The values are write-only.
+         * @example {
+         *       "secrets": {
+         *         "token": "…"
+         *       }
+         *     }
+         */
+        AccountSecretsBody: {
+            /** @description Values by the names in `secrets` of the account. Those that are not given again stay. */
+            secrets: {
+                [key: string]: string;
+            };
+            /** @description `address` of the account, to be refused (409) if it has changed meanwhile. */
+            address?: string | null;
+        };
+        /**
          * AccountView
          * @description The caller's account at an MCP server that is used with each person's own one.
          */
@@ -26,13 +43,17 @@ export interface components {
             server_id: string;
             /** @description Whether runs that the caller starts can use the server. */
             connected: boolean;
-            /** @description The authorization server; null until it is connected. */
+            /** @description Names of the secrets that the caller gives; empty for an authorization server. */
+            secrets: string[];
+            /** @description Where the tokens or secrets are sent. */
+            address: string;
+            /** @description The authorization server; null until it is connected, and for secrets. */
             issuer: string | null;
             /** @description What was granted, if the authorization server says so. */
             scope: string | null;
-            /** @description When the authorization server last issued a token. */
+            /** @description When the authorization server last issued a token, or when the caller gave the secrets. */
             renewed_at: string | null;
-            /** @description The page where the caller connects the account, or renews it, in a browser. */
+            /** @description The page where the caller connects the account, or renews it, or gives the secrets, in a browser. */
             link: string;
         };
         /**
@@ -2154,7 +2175,7 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -2288,7 +2309,7 @@ export interface components {
             auth: components["schemas"]["AuthView"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls: components["schemas"]["TlsView"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools: string[] | null;
@@ -4838,7 +4859,7 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -5590,7 +5611,7 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
             /** @description Replaced entirely, including its private key. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials?: components["schemas"]["Credentials"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from application.mcp.account_server import account_server
 from application.mcp.authorization import AuthorizationRequest, McpAuthorizer
 from application.mcp.ports import McpServerStore
+from domain.errors import conflict
 from domain.identity.api_key import Principal
 
 
@@ -20,7 +21,7 @@ class ConnectAccountCommand:
 class ConnectAccount:
     """Rules:
     - People connect their own account, with any role; keys have none.
-    - Only for a server with credentials of each person.
+    - Only for a server with credentials of each person, from an authorization server.
     - The browser that begins is the one that brings the answer: no attacker gets a grant by sending
       others to the authorization server.
     - An account that is connected already is replaced, with what was granted before and what the server requires now.
@@ -35,4 +36,9 @@ class ConnectAccount:
 
     async def execute(self, command: ConnectAccountCommand) -> AuthorizationRequest:
         server = await account_server(self._servers, command.principal, command.server)
+        if server.config.person_secrets:
+            raise conflict(
+                "mcp_server_auth_mismatch",
+                f"The MCP server {server.config.slug!r} has no authorization server. Give it your secrets.",
+            )
         return await self._authorizer.begin(server, command.principal.key_id, browser=command.browser)

@@ -86,7 +86,8 @@ def wrong_with(auth: ServerAuth) -> Iterator[Violation]:
     for name, value in secrets_of(auth).items():
         if not isinstance(value, SecretRef) and not value:
             yield Violation(path=f"auth.{name}", message="must not be empty")
-        yield from violations_of(f"auth.{name}", value)
+        is_fixed = isinstance(auth, BearerAuth | ApiKeyAuth)
+        yield from violations_of(f"auth.{name}", value, of_persons=is_fixed)
     match auth:
         case ApiKeyAuth():
             if not _HEADER_NAME.fullmatch(auth.header):

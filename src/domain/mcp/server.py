@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId, UserId
-from domain.mcp.auth import AuthorizationCodeAuth, ServerAuth, header_of, secrets_of, wrong_with
+from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, ServerAuth, header_of, secrets_of, wrong_with
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.declared_tool import DeclaredTool, wrong_declarations
 from domain.mcp.entry_origin import EntryOrigin
@@ -22,7 +22,7 @@ from domain.mcp.server_tls import ServerTls, wrong_with_tls
 from domain.mcp.slug import is_legal_slug
 from domain.rate_limit import RateLimit
 from domain.secrets.names import references_in
-from domain.secrets.secret import SecretRef, SecretValue, violations_of
+from domain.secrets.secret import SecretRef, SecretValue, person_secret, violations_of
 
 _COMMAND_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
@@ -112,8 +112,8 @@ class McpServerConfig:
     - `path` is what a custom server is copied from, if it is not run in place.
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
-    - `credentials`: with `person`, each person authorizes with their own account, and calls use the grant of the person
-      who started the run or opened the gateway session.
+    - `credentials`: with `person`, each person authorizes with their own account, or gives the secrets `person:NAME`, and
+      calls use those of the person who started the run or opened the gateway session.
     - `tools` are names or globs of the server's tools that are used; None is all.
     - `declared_tools` are the definitions of a server that answers calls only: it gets no handshake, and lists nothing.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
@@ -217,13 +217,22 @@ class McpServerConfig:
         named = {value.name for value in values if isinstance(value, SecretRef)}
         return tuple(sorted(named | set(references_in(self.url or ""))))
 
+    @property
+    def person_secrets(self) -> tuple[str, ...]:
+        """The sorted names of the secrets that each person gives (`person:NAME`)."""
+        return tuple(given for name in self.secret_names if (given := person_secret(name)) is not None)
+
     def _wrong_secrets(self) -> list[Violation]:
         return [
             violation
             for group, values in (("env", self.env), ("headers", self.headers))
             for name, value in values.items()
-            for violation in violations_of(f"{group}.{name}", value)
-        ] + [violation for name in references_in(self.url or "") for violation in violations_of("url", SecretRef(name))]
+            for violation in violations_of(f"{group}.{name}", value, of_persons=group == "headers")
+        ] + [
+            violation
+            for name in references_in(self.url or "")
+            for violation in violations_of("url", SecretRef(name), of_persons=True)
+        ]
 
     def _wrong_auth(self) -> list[Violation]:
         if self.auth is None:
@@ -239,11 +248,18 @@ class McpServerConfig:
         ]
 
     def _wrong_credentials(self) -> list[Violation]:
+        takes_secrets = bool(self.person_secrets)
         if self.credentials is Credentials.ORGANIZATION:
+            message = "must be person, because each person gives a secret person:NAME"
+            return [Violation(path="credentials", message=message)] if takes_secrets else []
+        is_oauth = isinstance(self.auth, ClientCredentialsAuth | AuthorizationCodeAuth)
+        has_consents = isinstance(self.auth, AuthorizationCodeAuth)
+        is_one_way = not is_oauth if takes_secrets else has_consents
+        if self.kind in (McpServerKind.HTTP, McpServerKind.SSE) and is_one_way:
             return []
-        if self.kind in (McpServerKind.HTTP, McpServerKind.SSE) and isinstance(self.auth, AuthorizationCodeAuth):
-            return []
-        message = "person needs kind http or sse, and auth of type oauth_authorization_code"
+        message = (
+            "person needs kind http or sse, and auth of type oauth_authorization_code or else a secret person:NAME"
+        )
         return [Violation(path="credentials", message=message)]
 
     def _wrong_network(self) -> list[Violation]:

@@ -12,6 +12,8 @@ MAX_VALUE_BYTES = 64 * 1024
 SECRET_UNAVAILABLE = "secret_unavailable"
 """Code of the error for a secret elsewhere that exists, or may exist, and cannot be read now."""
 NOT_A_SECRET = "is not the name of a secret, vault:PATH#KEY or file:PATH"
+NOT_A_SECRET_HERE = f"{NOT_A_SECRET}, nor person:NAME"
+_OF_PERSONS = "person:"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _SEGMENT = _NAME.pattern
@@ -59,6 +61,12 @@ class Secret:
     updated_at: datetime
 
 
+def person_secret(reference: str) -> str | None:
+    """NAME of `person:NAME`, a secret that each person gives for themself; None for any other reference."""
+    name = reference.removeprefix(_OF_PERSONS)
+    return name if name != reference and is_legal_secret_name(name) else None
+
+
 def is_legal_secret_name(name: str) -> bool:
     """Whether a name has the form `[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}`."""
     return _NAME.fullmatch(name) is not None
@@ -83,18 +91,26 @@ def require_storable(name: str, value: str) -> None:
     wrong = []
     if not is_legal_secret_name(name):
         wrong.append(Violation(path="name", message="must match [A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"))
-    if not value:
-        wrong.append(Violation(path="value", message="must not be empty"))
-    elif len(value.encode("utf-8", "surrogatepass")) > MAX_VALUE_BYTES:
-        wrong.append(Violation(path="value", message=f"must not be larger than {MAX_VALUE_BYTES} bytes"))
-    elif "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
-        wrong.append(Violation(path="value", message="must be text without NUL characters"))
+    wrong += violations_of_value("value", value)
     if wrong:
         raise invalid("secret_invalid", "The secret is not valid.", *wrong)
 
 
-def violations_of(path: str, value: SecretValue) -> list[Violation]:
-    """The violations of a write-only value at `path`."""
-    if isinstance(value, SecretRef) and not is_legal_reference(value.name):
-        return [Violation(path=f"{path}.secret", message=NOT_A_SECRET)]
+def violations_of_value(path: str, value: str) -> list[Violation]:
+    """The violations of a value to store, at `path`. They never quote the value."""
+    if not value:
+        return [Violation(path=path, message="must not be empty")]
+    if len(value.encode("utf-8", "surrogatepass")) > MAX_VALUE_BYTES:
+        return [Violation(path=path, message=f"must not be larger than {MAX_VALUE_BYTES} bytes")]
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        return [Violation(path=path, message="must be text without NUL characters")]
     return []
+
+
+def violations_of(path: str, value: SecretValue, *, of_persons: bool = False) -> list[Violation]:
+    """The violations of a write-only value at `path`. `of_persons`: it may be a secret that each person gives."""
+    if not isinstance(value, SecretRef) or is_legal_reference(value.name):
+        return []
+    if of_persons and person_secret(value.name) is not None:
+        return []
+    return [Violation(path=f"{path}.secret", message=NOT_A_SECRET_HERE if of_persons else NOT_A_SECRET)]

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.ports import OrganizationStore
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore, ServerStatus
@@ -149,6 +150,7 @@ def connections(
     secrets: SecretStore,
     external_secrets: ExternalSecrets,
     known_secrets: KnownSecrets,
+    person_secrets: PersonSecretStore,
     egress: EgressPolicy,
     proxies: Proxies,
     oauth: LazyOAuth,
@@ -179,7 +181,9 @@ def connections(
         from infrastructure.mcp.transports.server_contexts import ServerContexts
         from infrastructure.mcp.transports.server_transports import ServerTransports
 
-        values = SecretValues(secrets=secrets, known=known_secrets, forget=external_secrets.forget)
+        values = SecretValues(
+            secrets=secrets, known=known_secrets, person_secrets=person_secrets, forget=external_secrets.forget
+        )
         limits = parse_process_limits(settings.mcp_process_limits)
         contained = ServerContainers(
             engine=engine,
@@ -208,6 +212,7 @@ def connections(
                 switch=switch,
             ),
             known_secrets=known_secrets,
+            person_secrets=person_secrets,
             clock=clock,
             client_version=version("dragoman"),
             on_tools_changed=supervised.tools_changed,

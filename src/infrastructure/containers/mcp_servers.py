@@ -3,6 +3,7 @@
 from dependency_injector import containers, providers
 
 from application.gateway.subscriptions.subscribers import Subscribers
+from application.mcp.account_secrets import AccountsWithSecrets
 from application.mcp.add_registry_server import AddRegistryServer
 from application.mcp.approve_definition import ApproveDefinition
 from application.mcp.authorize_mcp_server import AuthorizeMcpServer
@@ -83,6 +84,7 @@ class McpServers(containers.DeclarativeContainer):
         address=Platform.public_address,
         rows=Platform.row_notifications,
     )
+    accounts: providers.Provider[AccountsWithSecrets] = singleton(AccountsWithSecrets, grants=oauth)
     mcp_registries: providers.Provider[LazyRegistries] = singleton(
         mcp_assembly.registries, Platform.settings, egress=Platform.egress_policy
     )
@@ -191,12 +193,12 @@ class McpServers(containers.DeclarativeContainer):
     get_mcp_server_status = singleton(GetMcpServerStatus, servers=Storage.fresh_servers, statuses=server_statuses)
     describe_confinement = singleton(DescribeConfinement, confinement=sandbox)
     get_mcp_server_logs = singleton(GetMcpServerLogs, connections=connections, installer=mcp_installer)
-    authorize_mcp_server = singleton(AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=oauth)
+    authorize_mcp_server = singleton(AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=accounts)
     list_accounts = singleton(
-        ListAccounts, servers=Storage.fresh_servers, authorizer=oauth, address=Platform.public_address
+        ListAccounts, servers=Storage.fresh_servers, authorizer=accounts, address=Platform.public_address
     )
-    connect_account = singleton(ConnectAccount, servers=Storage.fresh_servers, authorizer=oauth)
+    connect_account = singleton(ConnectAccount, servers=Storage.fresh_servers, authorizer=accounts)
     disconnect_account = singleton(
-        DisconnectAccount, servers=Storage.fresh_servers, authorizer=oauth, connections=announced_connections
+        DisconnectAccount, servers=Storage.fresh_servers, authorizer=accounts, connections=announced_connections
     )
     describe_oauth_client = singleton(DescribeOAuthClient, address=Platform.public_address)

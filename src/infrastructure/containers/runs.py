@@ -109,7 +109,7 @@ class Runs(containers.DeclarativeContainer):
         ResumeAuthorizedRuns,
         reader=Storage.runs,
         queue=Storage.run_queue,
-        authorizer=McpServers.oauth,
+        authorizer=McpServers.accounts,
         box=Platform.secret_box,
     )
     execute_run = singleton(

@@ -9,6 +9,7 @@ from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
 from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals, SealKeys
 from application.identity.ports import ConsoleSessionStore, IdentityStore, OrganizationStore, UserAccess, UserStore
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
 from application.runs.ports import RunJournal, RunLeases
@@ -49,6 +50,7 @@ from infrastructure.persistence.identity.store import SqlIdentityStore
 from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
+from infrastructure.persistence.mcp.person_secret_store import SqlPersonSecretStore
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.runs.journal import SqlRunJournal
 from infrastructure.persistence.runs.leases import SqlRunLeases
@@ -117,6 +119,13 @@ class Storage(containers.DeclarativeContainer):
     model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.cached
     fresh_model_provider_store: providers.Provider[ModelProviderStore] = model_provider_reads.provided.fresh
     oauth_store = singleton(SqlOAuthStore, database=database, box=Platform.secret_box)
+    person_secret_rows: providers.Provider[PersonSecretStore] = singleton(
+        SqlPersonSecretStore, database=database, box=Platform.secret_box
+    )
+    person_secret_reads: providers.Provider[ReadThrough[PersonSecretStore]] = singleton(
+        ReadThrough, person_secret_rows, cached.PERSON_SECRETS, notifications=Platform.row_notifications
+    )
+    person_secrets: providers.Provider[PersonSecretStore] = person_secret_reads.provided.cached
     catalog_rows: providers.Provider[McpCatalogStore] = singleton(SqlMcpCatalogStore, database=database)
     catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = singleton(
         ReadThrough, catalog_rows, cached.MCP_CATALOGS, notifications=Platform.row_notifications

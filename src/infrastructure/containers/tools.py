@@ -89,7 +89,7 @@ class Tools(containers.DeclarativeContainer):
         catalog_updater=McpServers.catalog_updater,
         connections=McpServers.connections,
         switch=McpServers.mcp_switch,
-        accounts=singleton(AskForAccount, address=Platform.public_address, authorizer=McpServers.oauth),
+        accounts=singleton(AskForAccount, address=Platform.public_address, authorizer=McpServers.accounts),
         slow_ms=Platform.settings.provided.log_slow_ms,
     )
     list_tools = singleton(ListTools, catalog=toolset_builder, connections=McpServers.connections)

@@ -2,7 +2,9 @@
 
 from dependency_injector import containers, providers
 
+from application.mcp.account_connected import AccountConnected
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
+from application.mcp.give_account_secrets import GiveAccountSecrets
 from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
 from application.runs.execution.recover_runs import RecoverRuns
 from application.workflows.advance_workflow import AdvanceWorkflow
@@ -66,15 +68,21 @@ class Workflows(containers.DeclarativeContainer):
         ResumeAuthorizedWorkflowRuns,
         runs=Storage.workflow_runs,
         queue=Storage.run_queue,
-        authorizer=McpServers.oauth,
+        authorizer=McpServers.accounts,
     )
-    finish_mcp_authorization = singleton(
-        FinishMcpAuthorization,
-        authorizer=McpServers.oauth,
+    account_connected = singleton(
+        AccountConnected,
         connections=McpServers.announced_connections,
         catalog_updater=McpServers.catalog_updater,
         waiters=providers.List(Runs.resume_authorized_runs, resume_authorized_workflow_runs),
     )
+    finish_mcp_authorization = singleton(
+        FinishMcpAuthorization,
+        authorizer=McpServers.accounts,
+        connections=McpServers.announced_connections,
+        accounts=account_connected,
+    )
+    give_account_secrets = singleton(GiveAccountSecrets, servers=Storage.fresh_servers, accounts=account_connected)
     advance_workflow = singleton(
         AdvanceWorkflow,
         runs=Storage.workflow_runs,

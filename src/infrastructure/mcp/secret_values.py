@@ -5,15 +5,19 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 from urllib.parse import quote
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpFailureKind
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
+from domain.mcp.given_secrets import account_owner
 from domain.mcp.server import McpServer
 from domain.secrets.names import references_in, without_references
-from domain.secrets.secret import SECRET_UNAVAILABLE, SecretRef, SecretValue
-from infrastructure.mcp.faults import TransportFailedError, TransportFault
+from domain.secrets.secret import SECRET_UNAVAILABLE, SecretRef, SecretValue, person_secret
+from infrastructure.mcp.faults import TransportFailedError, TransportFault, needs_auth_fault
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.secrets.redaction import secrets_in
+
+SECRETS_MISSING = "The server requires secrets of the person for whom it is called, who has not given them."
 
 
 class SecretReader(Protocol):
@@ -26,10 +30,17 @@ class SecretValues:
     """One per process."""
 
     def __init__(
-        self, *, secrets: SecretReader, known: KnownSecrets, forget: Callable[[OrganizationId], None] | None = None
+        self,
+        *,
+        secrets: SecretReader,
+        known: KnownSecrets,
+        person_secrets: PersonSecretStore | None = None,
+        forget: Callable[[OrganizationId], None] | None = None,
     ) -> None:
-        """`forget` drops values of secrets elsewhere that are kept in memory."""
+        """`forget` drops values of secrets elsewhere that are kept in memory. Without `person_secrets` no person has
+        any."""
         self._secrets = secrets
+        self._person_secrets = person_secrets
         self._known = known
         self._forget = forget
 
@@ -68,6 +79,8 @@ class SecretValues:
         """The value at `place` of a configuration, literal or by name. Raises TransportFailedError."""
         if isinstance(given, str):
             return given
+        if (name := person_secret(given.name)) is not None:
+            return await self._of_person(server, name)
         try:
             value = await self._secrets.value(server.organization_id, given.name)
         except ServiceError as error:
@@ -78,6 +91,16 @@ class SecretValues:
             raise TransportFailedError(_missing(given.name, place))
         self.hide(server, value)
         return value
+
+    async def _of_person(self, server: McpServer, name: str) -> str:
+        """What the person gave that the server acts for. Raises TransportFailedError, with `needs_auth`."""
+        owner = account_owner(server)
+        if owner is not None and self._person_secrets is not None:
+            given = await self._person_secrets.load(owner)
+            if given is not None and name in (values := given.of(server.config)):
+                self.hide(server, values[name])
+                return values[name]
+        raise TransportFailedError(needs_auth_fault(SECRETS_MISSING))
 
     def hide(self, server: McpServer, *values: str) -> None:
         """Hide values passed to the server."""

@@ -48,6 +48,7 @@ OF_PEOPLE = (
     Case(method="DELETE", path="/v1/roles/{role}", role=Role.ADMIN, status=204, foreign=True),
     # Keys have no accounts.
     Case(method="GET", path="/v1/me/accounts", role=Role.VIEWER, status=403),
+    Case(method="PATCH", path="/v1/me/accounts/{server}", role=Role.VIEWER, body={"secrets": {}}, status=403),
     Case(method="DELETE", path="/v1/me/accounts/{server}", role=Role.VIEWER, status=403),
     Case(method="GET", path="/v1/whoami", role=Role.VIEWER),
     Case(method="GET", path="/v1/users", role=Role.ADMIN),

@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from aiohttp.abc import AbstractResolver
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.news import Listed
 from application.mcp.ports import ConnectionScope, McpCall, McpReply
 from application.system.shared_permits import SharedPermits
@@ -104,6 +105,7 @@ async def sdk_connections(
     restart_limit: RestartLimit | None = None,
     limits: Mapping[str, int] | None = None,
     secrets: SecretReader | None = None,
+    person_secrets: PersonSecretStore | None = None,
     forget: Callable[[OrganizationId], None] | None = None,
     redactor: Redactor | None = None,
     egress: EgressPolicy = LOOPBACK,
@@ -121,7 +123,12 @@ async def sdk_connections(
     """Connections as the service has them; afterwards no task is left."""
     before = asyncio.all_tasks()
     known = KnownSecrets(redactor or Redactor())
-    values = SecretValues(secrets=secrets or InMemorySecretStore(InMemoryState()), known=known, forget=forget)
+    values = SecretValues(
+        secrets=secrets or InMemorySecretStore(InMemoryState()),
+        known=known,
+        person_secrets=person_secrets,
+        forget=forget,
+    )
     transports = ServerTransports(
         remote=RemoteClient(egress=egress, proxies=proxies, resolver=resolver),
         secrets=values,
@@ -138,6 +145,7 @@ async def sdk_connections(
     )
     async with SdkMcpConnections(
         known_secrets=known,
+        person_secrets=person_secrets,
         transports=transports,
         clock=SystemClock(),
         client_version="0",

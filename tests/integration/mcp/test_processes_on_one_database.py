@@ -23,6 +23,8 @@ from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.transports.remote import RemoteClient
 from infrastructure.mcp.wrappers.announced_connections import AnnouncedConnections
+from infrastructure.persistence.cached import stores as cached
+from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_reports import SqlServerReports
@@ -91,6 +93,8 @@ async def process(url: str, name: str, clock: FixedClock) -> AsyncIterator[Proce
         stores = kept(
             await stack.enter_async_context(opened(database, *([an_organization(ORG)] if name == "mine" else []))), feed
         )
+        secrets = ReadThrough(stores.person_secrets, cached.PERSON_SECRETS, notifications=feed).cached
+        stores = replace(stores, person_secrets=secrets)
         reports = SqlServerReports(database=database, clock=SystemClock())
         reporter = StateReporter(reports=reports, process=name, name=f"machine:{name}")
         await wakeups.start()
@@ -111,7 +115,7 @@ async def process(url: str, name: str, clock: FixedClock) -> AsyncIterator[Proce
         feed.listen(oauth.forget_organization, "oauth_grant", "person_grant")
         stack.push_async_callback(oauth.close)
         connections = await stack.enter_async_context(
-            sdk_connections(secrets=stores.secrets, oauth=oauth, on_status=reporter.changed)
+            sdk_connections(secrets=stores.secrets, person_secrets=secrets, oauth=oauth, on_status=reporter.changed)
         )
         announced = AnnouncedConnections(connections, announcements=wakeups)
         stack.push_async_callback(announced.close)

@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
+class AccountSecretsBody(TypedDict):
+    """The caller's secrets for an MCP server. The values are write-only."""
+
+    secrets: dict[str, str]
+    """Values by the names in `secrets` of the account. Those that are not given again stay."""
+    address: NotRequired[str | None]
+    """`address` of the account, to be refused (409) if it has changed meanwhile."""
+
+
 class AccountView(TypedDict):
     """The caller's account at an MCP server that is used with each person's own one."""
 
@@ -14,14 +23,18 @@ class AccountView(TypedDict):
     """Id of the MCP server."""
     connected: bool
     """Whether runs that the caller starts can use the server."""
+    secrets: list[str]
+    """Names of the secrets that the caller gives; empty for an authorization server."""
+    address: str
+    """Where the tokens or secrets are sent."""
     issuer: str | None
-    """The authorization server; null until it is connected."""
+    """The authorization server; null until it is connected, and for secrets."""
     scope: str | None
     """What was granted, if the authorization server says so."""
     renewed_at: str | None
-    """When the authorization server last issued a token."""
+    """When the authorization server last issued a token, or when the caller gave the secrets."""
     link: str
-    """The page where the caller connects the account, or renews it, in a browser."""
+    """The page where the caller connects the account, or renews it, or gives the secrets, in a browser."""
 
 
 class AnswerBody(TypedDict):
@@ -3399,7 +3412,7 @@ class McpServerBody(TypedDict):
     tls: NotRequired[TlsBody | None]
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -3491,7 +3504,7 @@ class McpServerView(TypedDict):
     tls: TlsView | None
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: Credentials
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: list[str] | None
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: list[DeclaredToolView]
@@ -4175,7 +4188,7 @@ class TestMcpServerBody(TypedDict):
     tls: NotRequired[TlsBody | None]
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -4451,7 +4464,7 @@ class UpdateMcpServerBody(TypedDict):
     tls: NotRequired[TlsBody | None]
     """Replaced entirely, including its private key."""
     credentials: NotRequired[Credentials | None]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody] | None]

@@ -3,14 +3,18 @@ connection pool."""
 
 from typing import NamedTuple
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from domain.ids import McpServerId, OrganizationId, UserId
+from domain.mcp.given_secrets import account_owner
 from domain.mcp.server import Credentials, Isolation, McpServer
+from infrastructure.mcp.secret_values import SECRETS_MISSING
 
 
 class ConnectionKey(NamedTuple):
     """Uses with equal keys share a connection. `scope_id` is the id of the thread, run or gateway
-    session; None if all share. `person_id` is the person whose account the connection uses. A tuple, because each call creates and looks up one."""
+    session; None if all share. `person_id` is the person whose account the connection uses, `secrets` the revision of
+    the secrets that they gave. A tuple, because each call creates and looks up one."""
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -18,6 +22,7 @@ class ConnectionKey(NamedTuple):
     isolation: Isolation
     scope_id: str | None
     person_id: UserId | None = None
+    secrets: str | None = None
 
     @property
     def named(self) -> tuple[OrganizationId, McpServerId, str | None]:
@@ -51,3 +56,18 @@ def acting_server(server: McpServer, scope: ConnectionScope) -> McpServer:
             McpFailureKind.NEEDS_AUTH, "The server is used with the account of a person, and none acts here."
         )
     return acting
+
+
+async def connection_use(
+    server: McpServer, scope: ConnectionScope, person_secrets: PersonSecretStore | None
+) -> tuple[ConnectionKey | None, McpServer]:
+    """The key for a use, and the server with its account. Secrets that a person has replaced are used with new connections
+    only, and deleted ones with none. Raises McpFailure NEEDS_AUTH without the account or the secrets."""
+    key, acting = connection_key(server, scope), acting_server(server, scope)
+    if acting.person_id is None or not acting.config.person_secrets:
+        return key, acting
+    owner = account_owner(acting)
+    given = None if owner is None or person_secrets is None else await person_secrets.load(owner)
+    if given is None or not given.is_complete(acting.config):
+        raise McpFailure(McpFailureKind.NEEDS_AUTH, SECRETS_MISSING)
+    return None if key is None else key._replace(secrets=given.revision), acting

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 
 from mcp.types import METHOD_NOT_FOUND, Implementation
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.contents import ContentRequest
 from application.mcp.news import Listed
 from application.mcp.ports import (
@@ -32,7 +33,7 @@ from domain.mcp.server import Credentials, Isolation, McpServer
 from infrastructure.mcp.catalogs.server_catalog import catalog_of, declared_catalog
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges, ToolsChanged
 from infrastructure.mcp.connections.connection import McpConnection
-from infrastructure.mcp.connections.connection_key import ConnectionKey, acting_server, connection_key
+from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_use
 from infrastructure.mcp.connections.connection_life import ConnectionLife
 from infrastructure.mcp.connections.crashes import Crashes
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiation_with
@@ -62,7 +63,7 @@ class SdkMcpConnections:
     - `on_lost` is called when the shared connection of a server is lost.
     - `on_status` is called when the state of a server changes.
     - `on_listed` is called when a server reports changed resources or prompts.
-    - `known_secrets` are redacted from the output and the replies of servers.
+    - `known_secrets` are redacted from the output and the replies of servers; `person_secrets` are what people gave.
     - `negotiate` negotiates the protocol version with servers of all kinds but `sse`.
     - An organization has at most `max_processes` started servers, with `permits` in all processes.
       A further one replaces the one idle for longest, or waits.
@@ -79,6 +80,7 @@ class SdkMcpConnections:
         on_status: StatusChanged | None = None,
         on_listed: Listed | None = None,
         known_secrets: KnownSecrets,
+        person_secrets: PersonSecretStore | None = None,
         negotiate: Negotiate = negotiate_any,
         connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S,
         close_timeout_s: float = DEFAULT_CLOSE_TIMEOUT_S,
@@ -91,7 +93,7 @@ class SdkMcpConnections:
         self._clock = clock
         self._client = Implementation(name="dragoman", version=client_version)
         self._on_tools_changed = on_tools_changed
-        self._known_secrets = known_secrets
+        self._known_secrets, self._person_secrets = known_secrets, person_secrets
         self._on_lost = on_lost
         self._on_status = on_status
         self._on_listed = on_listed
@@ -161,7 +163,7 @@ class SdkMcpConnections:
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
         _require_contents(server)
         deadline = asyncio.get_running_loop().time() + self._connect_timeout_s
-        record, key, acting = self._admit(server), connection_key(server, scope), acting_server(server, scope)
+        record, (key, acting) = self._admit(server), await connection_use(server, scope, self._person_secrets)
         connection = self._pooled(key) or await self._opened(record, acting, key, deadline)
         connection.enter()
         try:
@@ -261,7 +263,7 @@ class SdkMcpConnections:
     ) -> _Answer:
         """Use a connection of `scope`; use a second one if the first proved unusable before the
         server executed anything."""
-        key, acting = connection_key(record.server, scope), acting_server(record.server, scope)
+        key, acting = await connection_use(record.server, scope, self._person_secrets)
         for is_last in (False, True):
             connection = self._pooled(key) or await self._opened(record, acting, key, deadline)
             connection.enter()

@@ -17,13 +17,14 @@ Method = Callable[..., Awaitable[object]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedReads:
     """What is cached of a store: the results of `reads` by their arguments, until one of `writes`
-    or a change of `table`. The first argument of each is an organization's id, or an object with
+    or a change of `table`, or of a table of `also` by any process. The first argument of each is an organization's id, or an object with
     one."""
 
     table: str
     reads: tuple[Method, ...]
     writes: tuple[Method, ...]
     capacity: int = 1_000
+    also: tuple[str, ...] = ()
 
 
 class ReadThrough(Generic[S]):
@@ -42,6 +43,7 @@ class ReadThrough(Generic[S]):
         self._values: LruCache[tuple[object, ...], object] = LruCache(what.capacity)
         self._generation = 0
         notifications.listen(self._drop, what.table)
+        notifications.watch(lambda _: self._drop(None), *what.also)
         writes = {write.__name__: self._dropping(getattr(store, write.__name__)) for write in what.writes}
         reads = {read.__name__: self._through(getattr(store, read.__name__)) for read in what.reads}
         self.cached = cast(S, _View(store, reads | writes))

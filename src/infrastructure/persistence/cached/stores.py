@@ -2,6 +2,7 @@
 
 from application.agents.ports import AgentStore
 from application.identity.ports import ConsoleSessionStore, OrganizationStore
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
 from application.secrets.ports import SecretStore
@@ -24,6 +25,14 @@ MODEL_PROVIDERS = CachedReads(
     writes=(ModelProviderStore.add, ModelProviderStore.save, ModelProviderStore.delete),
 )
 SECRETS = CachedReads(table="secret", reads=(SecretStore.value,), writes=(SecretStore.put, SecretStore.delete))
+PERSON_SECRETS = CachedReads(
+    table="person_grant",
+    reads=(PersonSecretStore.load,),
+    writes=(PersonSecretStore.save, PersonSecretStore.remove),
+    capacity=10_000,
+    # People who are not active have no secrets. This process tells of them as of keys.
+    also=("user_account", "identity_provider", "api_key"),
+)
 MCP_SERVERS = CachedReads(
     table="mcp_server",
     reads=(McpServerStore.get,),

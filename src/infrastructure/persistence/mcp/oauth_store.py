@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, or_, select, update
 
 from domain.identity.user import UserStatus
 from domain.json_value import JsonObject, JsonValue
@@ -16,17 +16,20 @@ from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import mcp_server, oauth_authorization, oauth_grant, person_grant, user_account
 from infrastructure.runtime.json_text import decode, encode
 
-_server = (
+OF_SECRETS = ""
+"""In the place of an issuer: secrets that the person gave (`SqlPersonSecretStore`)."""
+
+stored_server = (
     select(mcp_server.c.id)
     .where(mcp_server.c.organization_id == bindparam("of_organization"), mcp_server.c.id == bindparam("of_server"))
     .with_for_update(key_share=True)
 )
-_person = select(user_account.c.id).where(
+active_person = select(user_account.c.id).where(
     user_account.c.organization_id == bindparam("of_organization"),
     user_account.c.id == bindparam("of_person"),
     user_account.c.status == UserStatus.ACTIVE.value,
 )
-_locked_person = _person.with_for_update(key_share=True)
+locked_person = active_person.with_for_update(key_share=True)
 
 
 class _Grants:
@@ -55,7 +58,7 @@ class _Grants:
         self.release = (
             update(table).where(*own, table.c.claim == bindparam("old_claim")).values(claim=None, claimed_until=None)
         )
-        self.remove = delete(table).where(*own)
+        self.remove = delete(table).where(*own, table.c.issuer != OF_SECRETS)
 
 
 def _saving(table: Table, owner: tuple[str, ...]) -> Upsert:
@@ -68,7 +71,13 @@ def _saving(table: Table, owner: tuple[str, ...]) -> Upsert:
 
 _PARAMETERS = {"organization_id": "of_organization", "server_id": "of_server", "person_id": "of_person"}
 _of_organizations = _Grants(oauth_grant, "organization_id", "server_id")
-_of_persons = _Grants(person_grant, "organization_id", "server_id", "person_id", only=_person.exists())
+_of_persons = _Grants(
+    person_grant,
+    "organization_id",
+    "server_id",
+    "person_id",
+    only=and_(active_person.exists(), person_grant.c.issuer != OF_SECRETS),
+)
 _expect = oauth_authorization.insert()
 _forget_expired = delete(oauth_authorization).where(oauth_authorization.c.expires_at < bindparam("moment"))
 _take = (
@@ -121,10 +130,10 @@ class SqlOAuthStore:
         }
 
         def unit(connection: Connection) -> bool:
-            if connection.execute(_server, owned.wanted).first() is None:
+            if connection.execute(stored_server, owned.wanted).first() is None:
                 return False
             # A person who is removed meanwhile leaves no grant behind.
-            if owner.person_id is not None and connection.execute(_locked_person, owned.wanted).first() is None:
+            if owner.person_id is not None and connection.execute(locked_person, owned.wanted).first() is None:
                 return False
             connection.execute(owned.grants.save, row)
             return True

@@ -86,7 +86,7 @@ oauth_grant = Table(
     Index(None, "server_id"),
 )
 
-# The same for the tokens of one person.
+# The same for the tokens of one person, and without an issuer for the secrets that they gave.
 person_grant = Table(
     "person_grant",
     metadata,

@@ -1,11 +1,15 @@
 """`dragoman account`: the caller's own accounts at MCP servers."""
 
+import sys
+from typing import Annotated
+
 import typer
 
+from domain.json_value import JsonObject
 from interfaces.cli.answers import entries_of
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import ServerArgument
-from interfaces.cli.failures import CommandFailure
+from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.accounts.views import AccountView
 
@@ -45,17 +49,50 @@ def connect_account(context: typer.Context, slug: ServerArgument) -> None:
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
-        listed = entries_of(AccountView, await api.get(path_to("me", "accounts")))
-        found = next((each for each in listed if slug in (each["server"], each["server_id"])), None)
-        if found is None:
-            raise CommandFailure(f"No MCP server {slug!r} is used with your own account. See `dragoman account list`.")
         session.terminal.note("Open this in a browser:")
-        session.terminal.line(found["link"])
+        session.terminal.line((await _account(api, slug))["link"])
 
     session.perform(show)
 
 
+@account_app.command(
+    "set",
+    epilog="Examples: dragoman account set tickets; printenv TICKETS_TOKEN | dragoman account set tickets token",
+)
+def set_account_secrets(
+    context: typer.Context,
+    slug: ServerArgument,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of the secrets; all if absent.")] = None,
+) -> None:
+    """Give or replace your secrets for an MCP server. Values are prompted for, or one is read from a pipe; they cannot be
+    read back."""
+    session = session_of(context)
+
+    async def give(api: ServiceApi) -> None:
+        found = await _account(api, slug)
+        names = [name] if name is not None else found["secrets"]
+        if not names:
+            raise CommandFailure(f"{slug} takes no secrets. See `dragoman account connect {slug}`.")
+        if len(names) > 1 and not sys.stdin.isatty():
+            raise BadUsage(f"Name one of its secrets: {', '.join(names)}.")
+        values: JsonObject = {
+            each: session.read_secret(f"Your {each} for {slug} at {found['address']} (not shown): ") for each in names
+        }
+        await api.patch(path_to("me", "accounts", slug), {"secrets": values, "address": found["address"]})
+        session.terminal.note(f"Gave {', '.join(names)} for {slug}.")
+
+    session.perform(give)
+
+
 @account_app.command("disconnect", epilog="Example: dragoman account disconnect tickets")
 def disconnect_account(context: typer.Context, slug: ServerArgument) -> None:
-    """Delete your tokens for an MCP server. Runs that need them wait until you connect again."""
+    """Delete your tokens or secrets for an MCP server. Runs that need them wait until you connect again."""
     session_of(context).delete(path_to("me", "accounts", slug), f"Disconnected your account at {slug}.")
+
+
+async def _account(api: ServiceApi, slug: str) -> AccountView:
+    listed = entries_of(AccountView, await api.get(path_to("me", "accounts")))
+    found = next((each for each in listed if slug in (each["server"], each["server_id"])), None)
+    if found is None:
+        raise CommandFailure(f"No MCP server {slug!r} is used with your own account. See `dragoman account list`.")
+    return found

@@ -1,4 +1,4 @@
-"""The caller's own accounts at MCP servers: connecting, renewing and disconnecting them."""
+"""The caller's own accounts at MCP servers: connecting, renewing and disconnecting them, and giving secrets."""
 
 import secrets
 from urllib.parse import parse_qs, urlsplit
@@ -11,15 +11,19 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.mcp.connect_account import ConnectAccount, ConnectAccountCommand
 from application.mcp.disconnect_account import DisconnectAccount, DisconnectAccountCommand
+from application.mcp.give_account_secrets import GiveAccountSecrets, GiveAccountSecretsCommand
 from application.mcp.list_accounts import ListAccounts
 from application.mcp.oauth_client import CALLBACK_PATH
+from interfaces.console.faults import FormCheck
 from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.sign_in import Form
 from interfaces.console.sign_in_pages import SignInPages
 from interfaces.console_paths import PATH
 from interfaces.http.oauth.routes import account_cookie
 
 _LASTS_S = 600
+_SECRET = "secrets."
 
 
 @get("/accounts")
@@ -60,6 +64,27 @@ async def connect_account(
         secure=sign_in_pages.callback.startswith("https:"),
     )
     return Response("", headers={**HEADERS, HTMXHeaders.REDIRECT.value: begun.url}, cookies=[cookie])
+
+
+@post("/accounts/{server:str}/secrets", status_code=200)
+async def give_secrets(
+    *,
+    request: ConsoleRequest,
+    server: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    give_account_secrets: NamedDependency[GiveAccountSecrets],
+) -> Response[str]:
+    """Store the values of the filled fields: empty ones keep what is stored."""
+    values = {name.removeprefix(_SECRET): value for name, value in data.items() if name.startswith(_SECRET) and value}
+    with FormCheck() as check:
+        await give_account_secrets.execute(
+            GiveAccountSecretsCommand(
+                principal=request.principal, server=server, values=values, address=data.get("address", "")
+            )
+        )
+        return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/accounts"})
+    return check.shown(pages, request)
 
 
 @post("/accounts/{server:str}/disconnect", status_code=200)

@@ -35,6 +35,8 @@ NEW = "/servers-new"
 """Not below /servers: a server may be named `new`."""
 _FEW = 2
 """Initial empty rows of a form."""
+_OF_PERSON = "person:token"
+"""What the form offers besides secrets of the organization: one that each person gives."""
 
 
 @get(NEW)
@@ -160,7 +162,7 @@ async def show_auth_fields(
     """The fields of an authentication type."""
     secrets = await _secret_names(request.principal, list_secrets)
     auth = {"type": auth_type} if auth_type in AUTH_TYPES else None
-    return pages.show(request, "parts/server_auth.html", {"auth": auth, "secrets": secrets})
+    return pages.show(request, "parts/server_auth.html", {"auth": auth, "secrets": [*secrets, _OF_PERSON]})
 
 
 @get("/parts/server-entry")
@@ -176,7 +178,8 @@ async def show_entry(
     if group not in ENTRY_GROUPS or not 0 <= at < MAX_ENTRIES:
         raise NotFoundException
     secrets = await _secret_names(request.principal, list_secrets)
-    return pages.show(request, "parts/server_entry.html", {"group": group, "at": at, "secrets": secrets})
+    offered = [*secrets, _OF_PERSON] if group == "headers" else secrets
+    return pages.show(request, "parts/server_entry.html", {"group": group, "at": at, "secrets": offered})
 
 
 def _changes(data: Form, server: McpServer) -> UpdateMcpServerBody:
@@ -195,7 +198,7 @@ def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) 
         "choices": CHOICES,
         "groups": {"headers": "Headers"} if kind.is_remote else {"env": "Environment"},
         "few": _FEW,
-        "secrets": secrets,
+        "secrets": secrets if kind not in (McpServerKind.HTTP, McpServerKind.SSE) else [*secrets, _OF_PERSON],
         # A package or a copy is installed after saving, and can be tested then.
         "testable": not kind.is_package,
     }

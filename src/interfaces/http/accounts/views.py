@@ -13,10 +13,16 @@ class AccountView(TypedDict):
     server: Annotated[str, "Slug of the MCP server."]
     server_id: Annotated[str, "Id of the MCP server."]
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
-    issuer: Annotated[str | None, "The authorization server; null until it is connected."]
+    secrets: Annotated[list[str], "Names of the secrets that the caller gives; empty for an authorization server."]
+    address: Annotated[str, "Where the tokens or secrets are sent."]
+    issuer: Annotated[str | None, "The authorization server; null until it is connected, and for secrets."]
     scope: Annotated[str | None, "What was granted, if the authorization server says so."]
-    renewed_at: Annotated[Timestamp | None, "When the authorization server last issued a token."]
-    link: Annotated[str, "The page where the caller connects the account, or renews it, in a browser."]
+    renewed_at: Annotated[
+        Timestamp | None, "When the authorization server last issued a token, or when the caller gave the secrets."
+    ]
+    link: Annotated[
+        str, "The page where the caller connects the account, or renews it, or gives the secrets, in a browser."
+    ]
 
 
 class AccountList(TypedDict):
@@ -31,6 +37,8 @@ def account_view(listed: ListedAccount) -> AccountView:
         "server": listed.server.config.slug,
         "server_id": listed.server.id,
         "connected": account is not None,
+        "secrets": [*listed.server.config.person_secrets],
+        "address": listed.address,
         "issuer": None if account is None else account.issuer,
         "scope": None if account is None else account.scope,
         "renewed_at": None if account is None else timestamp(account.renewed_at),

@@ -6,9 +6,10 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.audit.ports import AuditLog
+from application.mcp.account_connected import AccountConnected, AccountWaiters
 from application.mcp.authorization import AuthorizationAnswer, McpAuthorizer
 from application.mcp.catalog_updater import CatalogUpdater
-from application.mcp.finish_mcp_authorization import AccountWaiters, FinishMcpAuthorization
+from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpConnections, McpFailure, McpFailureKind
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, invalid
@@ -44,9 +45,12 @@ class Ports:
         finishing = FinishMcpAuthorization(
             authorizer=self.authorizer,
             connections=self.connections,
-            catalogs=self.catalogs,
-            catalog_updater=self.updater,
-            waiters=(self.waiters,),
+            accounts=AccountConnected(
+                connections=self.connections,
+                catalogs=self.catalogs,
+                catalog_updater=self.updater,
+                waiters=(self.waiters,),
+            ),
             audit_log=self.audit_log,
             clock=FixedClock(),
             ids=SequentialIds(),

@@ -1,5 +1,7 @@
 """`dragoman account`."""
 
+import json
+
 import httpx
 import pytest
 
@@ -13,6 +15,8 @@ TICKETS: JsonObject = {
     "server": "tickets",
     "server_id": "mcp_1",
     "connected": False,
+    "secrets": [],
+    "address": "https://mcp.example/mcp",
     "issuer": None,
     "scope": None,
     "renewed_at": None,
@@ -43,6 +47,37 @@ def test_connecting_prints_the_page_of_the_account(named: str) -> None:
 def test_a_server_that_is_not_used_so_is_not_connected() -> None:
     shown = a_service().run("account", "connect", "files")
     assert (shown.exit_code, "dragoman account list" in shown.err) == (1, True)
+
+
+def taking_secrets(*names: str) -> FakeService:
+    service = FakeService().on("GET", "/v1/me/accounts", {"data": [{**TICKETS, "secrets": [*names]}]})
+    return service.on("PATCH", "/v1/me/accounts/tickets", {**TICKETS, "secrets": [*names]})
+
+
+def test_a_secret_is_read_from_a_pipe_and_sent_for_the_address_that_was_told() -> None:
+    service = taking_secrets("token")
+    given = service.run("account", "set", "tickets", typed=("s3cret",))
+    assert (given.exit_code, "Gave token for tickets." in given.err) == (0, True)
+    assert "s3cret" not in given.out + given.err
+    assert json.loads(service.requests[-1].content) == {
+        "secrets": {"token": "s3cret"},
+        "address": "https://mcp.example/mcp",
+    }
+
+
+def test_of_several_secrets_a_pipe_gives_the_one_that_is_named() -> None:
+    service = taking_secrets("token", "user")
+    assert "Name one of its secrets: token, user." in service.run("account", "set", "tickets", typed=("x",)).err
+    assert service.run("account", "set", "tickets", "user", typed=("ann",)).exit_code == 0
+    assert json.loads(service.requests[-1].content) == {
+        "secrets": {"user": "ann"},
+        "address": "https://mcp.example/mcp",
+    }
+
+
+def test_a_server_with_an_authorization_server_takes_no_secrets() -> None:
+    shown = taking_secrets().run("account", "set", "tickets", typed=("x",))
+    assert (shown.exit_code, "takes no secrets" in shown.err) == (1, True)
 
 
 def test_disconnecting_deletes_the_account() -> None:

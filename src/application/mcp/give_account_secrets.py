@@ -1,0 +1,120 @@
+"""GiveAccountSecrets: store the secrets that the caller gives for an MCP server, for themself only."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from application.audit.entries import audit_entry
+from application.audit.ports import AuditLog
+from application.mcp.account_connected import AccountConnected
+from application.mcp.account_secrets import PersonSecretStore
+from application.mcp.account_server import account_server
+from application.mcp.ports import McpServerStore
+from application.mcp.secret_destinations import address_of
+from application.system.ports import Clock, IdSource
+from domain.audit.event import AuditAction
+from domain.errors import Violation, conflict, invalid
+from domain.identity.api_key import Principal
+from domain.mcp.given_secrets import GivenSecrets, account_owner, binding_of_secrets
+from domain.mcp.server import McpServer, McpServerConfig
+from domain.secrets.secret import violations_of_value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GiveAccountSecretsCommand:
+    """`server` is an id or a slug. `values` are secrets by name; `address` is where the caller was told that they are
+    sent, if they were told."""
+
+    principal: Principal
+    server: str
+    values: Mapping[str, str] = field(repr=False)
+    address: str | None = None
+
+
+class GiveAccountSecrets:
+    """Rules:
+    - People give their own, with any role; keys have none.
+    - Only secrets that the server names `person:NAME`, each a single line. Those that are not given again stay. All must
+      be there afterwards.
+    - They are for the address that the server has now, and are not sent to another one: after a change of the address the
+      person gives them again.
+    - The account is connected then (`AccountConnected`). Audited as `account.connected`, with the names.
+
+    Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `mcp_server_changed`, INVALID
+    `account_secrets_invalid`.
+    """
+
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        person_secrets: PersonSecretStore,
+        accounts: AccountConnected,
+        audit_log: AuditLog,
+        clock: Clock,
+        ids: IdSource,
+    ) -> None:
+        self._servers = servers
+        self._secrets = person_secrets
+        self._accounts = accounts
+        self._audit_log = audit_log
+        self._clock = clock
+        self._ids = ids
+
+    async def execute(self, command: GiveAccountSecretsCommand) -> McpServer:
+        """The server, which acts for the caller."""
+        server = await account_server(self._servers, command.principal, command.server)
+        owner, config = account_owner(server), server.config
+        assert owner is not None  # `account_server` requires a person
+        if not config.person_secrets:
+            raise conflict("mcp_server_auth_mismatch", f"The MCP server {config.slug!r} takes no secrets of persons.")
+        if command.address not in (None, address_of(config)):
+            raise _changed(config)
+        former = await self._secrets.load(owner)
+        values = {**({} if former is None else former.of(config)), **command.values}
+        if wrong := list(_wrong(config, values)):
+            raise invalid("account_secrets_invalid", "The secrets are not valid.", *wrong)
+        now = self._clock.now()
+        given = GivenSecrets(
+            binding=binding_of_secrets(config), revision=self._ids.new("rev"), given_at=now, values=values
+        )
+        if not await self._secrets.save(owner, given):
+            raise _changed(config)
+        try:
+            await self._accounts.continue_what_waits(server, had_account=former is not None)
+        finally:
+            await self._audit(command, server)
+        await self._accounts.list_tools(server)
+        return server
+
+    async def _audit(self, command: GiveAccountSecretsCommand, server: McpServer) -> None:
+        await self._audit_log.record(
+            audit_entry(
+                command.principal,
+                AuditAction.ACCOUNT_CONNECTED,
+                server.id,
+                ids=self._ids,
+                at=self._clock.now(),
+                server_id=server.id,
+                details={"slug": server.config.slug, "secrets": [*sorted(command.values)]},
+            )
+        )
+
+
+def _wrong(config: McpServerConfig, values: Mapping[str, str]) -> Iterator[Violation]:
+    named = config.person_secrets
+    for name, value in values.items():
+        path = f"secrets.{name}"
+        if name not in named:
+            yield Violation(path=path, message=f"is not one of {', '.join(named)}")
+            continue
+        yield from violations_of_value(path, value)
+        if "\r" in value or "\n" in value:
+            yield Violation(path=path, message="must be a single line")
+    for name in named:
+        if name not in values:
+            yield Violation(path=f"secrets.{name}", message="must be given")
+
+
+def _changed(config: McpServerConfig) -> Exception:
+    detail = f"The MCP server {config.slug!r} or your access was changed meanwhile. Open your accounts again."
+    return conflict("mcp_server_changed", detail)

@@ -1,0 +1,30 @@
+"""Secrets that people gave for MCP servers, in memory."""
+
+from domain.identity.user import UserStatus
+from domain.mcp.given_secrets import AccountOwner, GivenSecrets
+from tests.doubles.state import InMemoryState
+
+
+class InMemoryPersonSecretStore:
+    """The `PersonSecretStore` port, over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+        self.given: dict[AccountOwner, GivenSecrets] = {}
+
+    async def load(self, owner: AccountOwner) -> GivenSecrets | None:
+        return self.given.get(owner) if self._is_active(owner) else None
+
+    async def save(self, owner: AccountOwner, given: GivenSecrets) -> bool:
+        server = self._state.servers.get(owner.server_id)
+        if server is None or server.organization_id != owner.organization_id or not self._is_active(owner):
+            return False
+        self.given[owner] = given
+        return True
+
+    async def remove(self, owner: AccountOwner) -> bool:
+        return self.given.pop(owner, None) is not None
+
+    def _is_active(self, owner: AccountOwner) -> bool:
+        user = self._state.users.get(owner.person_id)
+        return user is not None and user.status is UserStatus.ACTIVE
