@@ -13,6 +13,8 @@ from domain.ids import ApiKeyId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets, account_owner
 from domain.mcp.server import McpServer
 
+SECRETS_MISSING = "The server requires secrets of the person for whom it is called, who has not given them."
+
 
 class PersonSecretStore(Protocol):
     """Secrets that people gave for MCP servers, encrypted at rest. A person who is not active has none: nothing is read or

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 from urllib.parse import quote
 
-from application.mcp.account_secrets import PersonSecretStore
+from application.mcp.account_secrets import SECRETS_MISSING, PersonSecretStore
 from application.mcp.ports import McpFailureKind
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
@@ -16,8 +16,6 @@ from domain.secrets.secret import SECRET_UNAVAILABLE, SecretRef, SecretValue, pe
 from infrastructure.mcp.faults import TransportFailedError, TransportFault, needs_auth_fault
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.secrets.redaction import secrets_in
-
-SECRETS_MISSING = "The server requires secrets of the person for whom it is called, who has not given them."
 
 
 class SecretReader(Protocol):

@@ -3,12 +3,11 @@ connection pool."""
 
 from typing import NamedTuple
 
-from application.mcp.account_secrets import PersonSecretStore
+from application.mcp.account_secrets import SECRETS_MISSING, PersonSecretStore
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import account_owner
 from domain.mcp.server import Credentials, Isolation, McpServer
-from infrastructure.mcp.secret_values import SECRETS_MISSING
 
 
 class ConnectionKey(NamedTuple):
