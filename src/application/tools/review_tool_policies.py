@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from application.identity.ports import IdentityStore, Memberships, UserStore
+from application.identity.ports import IdentityStore, Memberships, OrganizationStore, UserStore
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.toolset import Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
@@ -17,8 +17,9 @@ from domain.ids import ApiKeyId, OrganizationId
 from domain.nearest import nearest
 from domain.policy.idle_rules import IdleReason, idle_statements
 from domain.policy.layers import PolicyLayer, PolicyLayers
+from domain.policy.open_rules import open_permissions
 from domain.policy.replaced_rules import replaced_statements
-from domain.policy.rules import ToolPolicies
+from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.policy.selection import fitting, literal_prefix
 
 MAX_WARNINGS = 50
@@ -44,6 +45,8 @@ class ReviewToolPolicies:
       about.
     - Groups and people that do not exist are warned about: such approvers decide nothing, and no condition holds for
       them.
+    - A rule that allows under a condition is warned about if no rule without a condition denies its tools to others or
+      requires approval, in the layer or in the organization's: it restricts no person.
     - Only rules without conditions are compared with each other.
     - No server is contacted.
     """
@@ -55,11 +58,13 @@ class ReviewToolPolicies:
         memberships: Memberships,
         identities: IdentityStore,
         users: UserStore,
+        organizations: OrganizationStore,
     ) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
         self._memberships = memberships
         self._identities = identities
         self._users = users
+        self._organizations = organizations
 
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
         """One sentence per entry, at most fifty; none for another organization."""
@@ -83,7 +88,24 @@ class ReviewToolPolicies:
         layer = PolicyLayer.AGENT if isinstance(saved, Agent) else PolicyLayer.ORGANIZATION
         # In a thread: there may be a thousand rules and ten thousand tools.
         warnings = await asyncio.to_thread(_warnings, named, whose, policies, layer, known)
-        return (*await self._of_people(principal.organization_id, policies), *warnings)[:MAX_WARNINGS]
+        said = [*await self._of_people(principal.organization_id, policies)]
+        if policies.is_conditional:
+            said += await self._of_open_rules(saved, policies, layer, known)
+        return (*said, *warnings)[:MAX_WARNINGS]
+
+    async def _of_open_rules(
+        self, saved: Agent | Organization, policies: ToolPolicies, layer: PolicyLayer, known: Toolset
+    ) -> list[str]:
+        organization = await self._organizations.get(saved.organization_id) if isinstance(saved, Agent) else saved
+        above = NO_POLICIES if organization is None else organization.tool_policies.unconditional()
+        names = [tool.name for tool in known.tools]
+        found = await asyncio.to_thread(
+            lambda: [*open_permissions(PolicyLayers(organization=above), policies, names, layer)]
+        )
+        return [
+            f"tool_policies.{pattern}: when: others may call these tools, too; deny them by a rule with a glob"
+            for pattern in found
+        ]
 
     async def _of_people(self, organization_id: OrganizationId, policies: ToolPolicies) -> list[str]:
         named = [

@@ -19,6 +19,7 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from tests.builders import KEY, ORG, OTHER_ORG, START, a_key, a_tool, an_agent, an_organization
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.people_builders import USER, a_user
@@ -51,6 +52,7 @@ async def review(
         memberships=InMemoryOrganizationGroupStore(tables),
         identities=InMemoryIdentityStore(tables),
         users=InMemoryUserStore(tables),
+        organizations=InMemoryOrganizationStore(tables),
     )
     return await reviewing.execute(command)
 
@@ -203,3 +205,59 @@ async def test_groups_and_people_of_conditions_that_do_not_exist_are_warned_abou
 async def test_a_rule_with_a_condition_leaves_no_other_without_effect(unrestricted_toolsets: MockType) -> None:
     rules = (("mcp__files__*", replace(ASK, max_calls=3)), (ECHO, replace(ASK, when=Condition(hours="08:00-18:00"))))
     assert await review(unrestricted_toolsets, an_agent_with(*rules)) == ()
+
+
+FOR_LEADS = ToolRule(decision=Verdict.ALLOW, when=Condition(people=(USER,)))
+OPEN = "tool_policies.{}: when: others may call these tools, too; deny them by a rule with a glob"
+
+
+@pytest.fixture
+def known_people() -> InMemoryState:
+    state = InMemoryState()
+    state.users[USER] = a_user()
+    return state
+
+
+@pytest.mark.requirement("P6")
+@pytest.mark.parametrize("pattern", [ECHO, "mcp__files__*"])
+async def test_a_rule_that_allows_some_people_what_all_may_do_is_warned_about(
+    unrestricted_toolsets: MockType, known_people: InMemoryState, pattern: str
+) -> None:
+    for saved in (an_agent_with((pattern, FOR_LEADS)), an_organization_with((pattern, FOR_LEADS))):
+        assert await review(unrestricted_toolsets, saved, state=known_people) == (OPEN.format(pattern),)
+
+
+@pytest.mark.requirement("P6")
+@pytest.mark.parametrize(
+    ("other", "rule"),
+    [
+        ("mcp__files__*", ToolRule(decision=Verdict.DENY)),
+        ("*", ASK),
+    ],
+)
+async def test_a_rule_that_allows_some_people_what_others_are_denied_is_not_warned_about(
+    unrestricted_toolsets: MockType, known_people: InMemoryState, other: str, rule: ToolRule
+) -> None:
+    saved = an_agent_with((other, rule), (ECHO, FOR_LEADS))
+    assert not [said for said in await review(unrestricted_toolsets, saved, state=known_people) if "others" in said]
+
+
+@pytest.mark.requirement("P6")
+async def test_a_rule_of_the_organization_may_deny_the_others(
+    unrestricted_toolsets: MockType, known_people: InMemoryState
+) -> None:
+    denying = ToolRule(decision=Verdict.DENY, overridable=True)
+    known_people.organizations[ORG] = an_organization_with(("mcp__*", denying))
+    saved = an_agent_with((ECHO, FOR_LEADS))
+    assert await review(unrestricted_toolsets, saved, state=known_people) == ()
+
+
+@pytest.mark.requirement("P6")
+async def test_a_more_exact_rule_decides_for_the_others_and_conditions_do_not(
+    unrestricted_toolsets: MockType, known_people: InMemoryState
+) -> None:
+    exact = an_agent_with(("mcp__files__*", FOR_LEADS), (ECHO, ToolRule(decision=Verdict.ALLOW)))
+    assert OPEN.format("mcp__files__*") not in await review(unrestricted_toolsets, exact, state=known_people)
+    denied_to_one = ToolRule(decision=Verdict.DENY, when=Condition(people=(USER,)))
+    conditional = an_agent_with(("mcp__files__*", denied_to_one), (ECHO, FOR_LEADS))
+    assert OPEN.format(ECHO) in await review(unrestricted_toolsets, conditional, state=known_people)
