@@ -1,7 +1,6 @@
 """Model providers in SQL; keys are stored encrypted only."""
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -10,10 +9,10 @@ from domain.ids import OrganizationId
 from domain.model_providers.provider import MAX_PROVIDERS, ModelProvider
 from domain.secrets.secret import SecretRef, SecretValue
 from infrastructure.persistence.agents.deployment_columns import read_deployments, written_deployments
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import row_fields
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
-from infrastructure.persistence.engine.database import Database, is_duplicate
+from infrastructure.persistence.columns.paging import AnyRow, newest_page
+from infrastructure.persistence.engine.database import Database, duplicates_as
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import model_provider, organization
 
@@ -62,12 +61,8 @@ class SqlModelProviderStore:
             connection.execute(_insert, row)
             record(connection, audit)
 
-        try:
+        with duplicates_as(name_taken(provider.name)):
             await self._database.write(unit, scope=provider.organization_id)
-        except IntegrityError as error:
-            if is_duplicate(error):
-                raise name_taken(provider.name) from error
-            raise
 
     async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:
         wanted = {"of_organization": changed.organization_id, "named": changed.name}
@@ -91,26 +86,14 @@ class SqlModelProviderStore:
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[ModelProvider]:
         statement = select(model_provider).where(model_provider.c.organization_id == organization_id)
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=model_provider.c.created_at,
-                identifier=model_provider.c.name,
-                convert=self._provider_of,
-            ),
+            newest_page(statement, request, model_provider.c, self._provider_of, identifier="name"),
             scope=organization_id,
         )
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:
-
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, {"of_organization": organization_id, "named": name}).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(
+            recorded_change(_delete, {"of_organization": organization_id, "named": name}, audit), scope=organization_id
+        )
 
     def _row(self, provider: ModelProvider) -> dict[str, object]:
         key = provider.api_key

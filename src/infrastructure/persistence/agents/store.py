@@ -3,18 +3,17 @@
 from collections.abc import Collection
 
 from sqlalchemy import Connection, bindparam, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.agents.ports import AgentName
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
-from domain.errors import conflict, existing, require_version
+from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import AgentId, OrganizationId
 from infrastructure.persistence.agents.rows import agent_of, select_newest, select_version, version_row
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, newest_first, page_of
-from infrastructure.persistence.engine.database import Database, is_duplicate
+from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, newest_page, page_of
+from infrastructure.persistence.engine.database import Database, duplicates_as
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import agent, agent_version, run
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -70,10 +69,8 @@ class SqlAgentStore:
             connection.execute(_insert_version, version_row(new, self._box))
             record(connection, audit)
 
-        try:
+        with duplicates_as(_taken(new)):
             await self._database.write(unit, scope=new.organization_id)
-        except IntegrityError as error:
-            raise _translated(error, new) from error
 
     async def save(self, changed: Agent, *, expected_version: int, audit: AuditEvent) -> None:
         wanted = {"organization_id": changed.organization_id, "agent_id": changed.id}
@@ -93,10 +90,8 @@ class SqlAgentStore:
             connection.execute(_insert_version, version_row(changed, self._box))
             record(connection, audit)
 
-        try:
+        with duplicates_as(_taken(changed)):
             await self._database.write(unit, scope=changed.organization_id)
-        except IntegrityError as error:
-            raise _translated(error, changed) from error
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
         wanted = {"organization_id": organization_id, "agent_id": agent_id}
@@ -123,12 +118,7 @@ class SqlAgentStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         statement = select_newest.where(agent.c.organization_id == organization_id, _in_use)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection, statement, request, moment=agent.c.created_at, identifier=agent.c.id, convert=self._of
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, agent.c, self._of), scope=organization_id)
 
     async def versions(self, organization_id: OrganizationId, agent_id: AgentId, request: PageRequest) -> Page[Agent]:
         before = _ABOVE_ALL_VERSIONS if request.cursor is None else decode_cursor(request.cursor)[0]
@@ -172,7 +162,5 @@ class SqlAgentStore:
         return None if row is None else self._of(row)
 
 
-def _translated(error: IntegrityError, refused: Agent) -> Exception:
-    if is_duplicate(error):
-        return conflict("agent_name_taken", f"There is an agent {refused.config.name!r} already.")
-    return error
+def _taken(refused: Agent) -> ServiceError:
+    return conflict("agent_name_taken", f"There is an agent {refused.config.name!r} already.")

@@ -10,7 +10,7 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
 from infrastructure.persistence.approvals.rows import approval_of, timer_of
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import approval, timer
 
@@ -62,15 +62,7 @@ class SqlApprovalStore:
         elif wanted.state is not None:
             statement = statement.where(approval.c.state == wanted.state.value)
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=approval.c.created_at,
-                identifier=approval.c.id,
-                convert=approval_of,
-            ),
-            scope=organization_id,
+            newest_page(statement, request, approval.c, approval_of), scope=organization_id
         )
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:

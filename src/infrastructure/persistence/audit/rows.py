@@ -1,11 +1,15 @@
 """Audit events to rows and back, and the statement that stores them."""
 
-from sqlalchemy import Connection
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, UpdateBase
 
 from domain.audit.event import AuditEvent
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
+from infrastructure.persistence.engine.database import Unit
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import audit_event
 
@@ -22,6 +26,18 @@ def record(connection: Connection, *events: AuditEvent) -> None:
     """Store entries in the transaction of their change."""
     if events:
         _insert.run(connection, *[_fields.write(event) for event in events])
+
+
+def recorded_change(change: UpdateBase, values: Mapping[str, Any], audit: AuditEvent) -> Unit[bool]:
+    """A unit that executes the change and stores its entry; False, and no entry, if the change touches no row."""
+
+    def unit(connection: Connection) -> bool:
+        if connection.execute(change, values).rowcount == 0:
+            return False
+        record(connection, audit)
+        return True
+
+    return unit
 
 
 def audit_event_of(row: AnyRow) -> AuditEvent:

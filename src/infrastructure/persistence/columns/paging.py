@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from sqlalchemy import (
     select,
     tuple_,
 )
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from application.system.pages import SEARCHED, Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
@@ -52,6 +53,29 @@ def decode_cursor(cursor: str) -> tuple[int, str]:
                 raise _cursor_invalid()
     except (binascii.Error, ValueError) as error:
         raise _cursor_invalid() from error
+
+
+def newest_page(
+    statement: Select[Any],
+    request: PageRequest,
+    columns: ReadOnlyColumnCollection[str, Any],
+    convert: Callable[[AnyRow], ItemT],
+    *,
+    identifier: str = "id",
+    heavy: tuple[Column[Any], ...] = (),
+    keys: Select[Any] | None = None,
+) -> Callable[[Connection], Page[ItemT]]:
+    """A unit that reads a page by `created_at` and `identifier` of these columns, as `newest_first` does."""
+    return partial(
+        newest_first,
+        statement=statement,
+        request=request,
+        moment=columns.created_at,
+        identifier=columns[identifier],
+        convert=convert,
+        heavy=heavy,
+        keys=keys,
+    )
 
 
 def newest_first(

@@ -4,7 +4,8 @@ import asyncio
 import enum
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, Generic, Literal, Protocol, TypeVar, cast
 
 from sqlalchemy import Connection
@@ -231,6 +232,17 @@ def is_duplicate(error: IntegrityError) -> bool:
     if isinstance(error.orig, sqlite3.Error):
         return error.orig.sqlite_errorcode in {sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY}
     return getattr(error.orig, "sqlstate", None) == _UNIQUE_VIOLATION
+
+
+@contextmanager
+def duplicates_as(refusal: ServiceError) -> Iterator[None]:
+    """Raises the refusal where the block violates a uniqueness constraint."""
+    try:
+        yield
+    except IntegrityError as error:
+        if is_duplicate(error):
+            raise refusal from error
+        raise
 
 
 def unusable(error: DBAPIError) -> ServiceError:

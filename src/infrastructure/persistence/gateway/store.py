@@ -17,7 +17,7 @@ from domain.threads.thread import Thread
 from domain.tools.wired import WiredNodes
 from infrastructure.persistence.approvals.rows import cancel_approvals
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.columns.paging import AnyRow, newest_page
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import (
@@ -145,15 +145,7 @@ class SqlGatewaySessionStore:
         if created_by is not None:
             statement = statement.where(gateway_session.c.created_by == created_by)
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=gateway_session.c.created_at,
-                identifier=gateway_session.c.id,
-                convert=_with_limit,
-            ),
-            scope=organization_id,
+            newest_page(statement, request, gateway_session.c, _with_limit), scope=organization_id
         )
 
     async def open_of_key(

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from sqlalchemy import Connection, bindparam, delete, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.provisioning.ports import GroupChange
 from domain.audit.event import AuditEvent
@@ -12,10 +11,10 @@ from domain.errors import ServiceError, conflict, existing
 from domain.identity.identity_provider import IdentityProvider
 from domain.identity.provisioning import Group
 from domain.ids import GroupId, IdentityProviderId, OrganizationId, UserId
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
-from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, is_duplicate
+from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, duplicates_as
 from infrastructure.persistence.tables import provisioned_user, user_account, user_group, user_group_member
 
 _groups = select(user_group).where(user_group.c.organization_id == bindparam("of_organization"))
@@ -105,13 +104,9 @@ class SqlGroupStore:
         return await self._write(unit, provider.organization_id)
 
     async def delete_group(self, provider: IdentityProvider, group_id: GroupId, audit: AuditEvent) -> bool:
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, _wanted(provider, group_id)).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=provider.organization_id)
+        return await self._database.write(
+            recorded_change(_delete, _wanted(provider, group_id), audit), scope=provider.organization_id
+        )
 
     async def names_of(self, provider_id: IdentityProviderId, subject: str) -> tuple[str, ...]:
         # The caller's organization is not known yet.
@@ -122,12 +117,8 @@ class SqlGroupStore:
         return tuple(names)
 
     async def _write(self, unit: Unit[Group], organization_id: OrganizationId) -> Group:
-        try:
+        with duplicates_as(group_name_taken()):
             return await self._database.write(unit, scope=organization_id)
-        except IntegrityError as error:
-            if is_duplicate(error):
-                raise group_name_taken() from error
-            raise
 
 
 def group_name_taken() -> ServiceError:

@@ -4,7 +4,6 @@ from collections.abc import Collection
 from typing import TypeVar
 
 from sqlalchemy import Connection, bindparam, delete, func, select, union, update
-from sqlalchemy.exc import IntegrityError
 
 from application.groups.ports import OrganizationGroupChange
 from domain.audit.event import AuditEvent
@@ -12,11 +11,11 @@ from domain.errors import conflict, existing
 from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken
 from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, OrganizationId, UserId
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
-from infrastructure.persistence.engine.database import Database, Unit, is_duplicate
+from infrastructure.persistence.engine.database import Database, Unit, duplicates_as
 from infrastructure.persistence.tables import (
     organization,
     organization_group,
@@ -128,13 +127,10 @@ class SqlOrganizationGroupStore:
         return await self._write(unit, organization_id)
 
     async def delete(self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent) -> bool:
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, {"of_organization": organization_id, "of_group": group_id}).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(
+            recorded_change(_delete, {"of_organization": organization_id, "of_group": group_id}, audit),
+            scope=organization_id,
+        )
 
     async def strangers(self, organization_id: OrganizationId, users: Collection[UserId]) -> tuple[UserId, ...]:
         if not users:
@@ -186,12 +182,8 @@ class SqlOrganizationGroupStore:
         await self._database.write(unit, scope=organization_id)
 
     async def _write(self, unit: Unit[_T], organization_id: OrganizationId) -> _T:
-        try:
+        with duplicates_as(group_name_taken()):
             return await self._database.write(unit, scope=organization_id)
-        except IntegrityError as error:
-            if is_duplicate(error):
-                raise group_name_taken() from error
-            raise
 
 
 def _store_members(connection: Connection, group: OrganizationGroup) -> None:

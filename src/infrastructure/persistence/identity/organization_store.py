@@ -9,7 +9,7 @@ from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.identity.organization_rows import changed_row, organization_of
 from infrastructure.persistence.identity.store import add_organization, insert_key
@@ -44,15 +44,7 @@ class SqlOrganizationStore:
 
     async def page(self, request: PageRequest) -> Page[Organization]:
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                select(organization),
-                request,
-                moment=organization.c.created_at,
-                identifier=organization.c.id,
-                convert=organization_of,
-            ),
-            scope=SYSTEM,
+            newest_page(select(organization), request, organization.c, organization_of), scope=SYSTEM
         )
 
     async def add(self, new: Organization, key: ApiKey, audit: tuple[AuditEvent, ...]) -> None:

@@ -1,16 +1,15 @@
 """Identity providers in SQL; client secrets are stored encrypted only."""
 
 from sqlalchemy import Connection, bindparam, delete, func, or_, select, text, update
-from sqlalchemy.exc import IntegrityError
 
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict, existing, require_version
 from domain.identity.identity_provider import MAX_IDENTITY_PROVIDERS, IdentityProvider
 from domain.ids import IdentityProviderId, OrganizationId
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
-from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, is_duplicate
+from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, duplicates_as
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import identity_provider, organization
 
@@ -92,14 +91,7 @@ class SqlIdentityProviderStore:
 
     async def delete(self, organization_id: OrganizationId, provider_id: IdentityProviderId, audit: AuditEvent) -> bool:
         wanted = {"of_organization": organization_id, "of_provider": provider_id}
-
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, wanted).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(recorded_change(_delete, wanted, audit), scope=organization_id)
 
     async def all(self, organization_id: OrganizationId) -> tuple[IdentityProvider, ...]:
         rows = await self._database.read(
@@ -132,12 +124,8 @@ class SqlIdentityProviderStore:
 
     async def _write(self, unit: Unit[None], provider: IdentityProvider) -> None:
         # Audiences are distinct over all organizations.
-        try:
+        with duplicates_as(identity_provider_exists(provider.name)):
             await self._database.write(unit, scope=SYSTEM)
-        except IntegrityError as error:
-            if is_duplicate(error):
-                raise identity_provider_exists(provider.name) from error
-            raise
 
     def _require_free(self, connection: Connection, provider: IdentityProvider) -> None:
         wanted = {"of_issuer": provider.issuer}

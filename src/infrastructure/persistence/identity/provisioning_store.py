@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.provisioning.ports import ProvisionedChange
 from domain.audit.event import AuditEvent
@@ -12,11 +11,11 @@ from domain.identity.identity_provider import IdentityProvider
 from domain.identity.provisioning import DirectoryEntry, ProvisionedUser
 from domain.identity.user import User
 from domain.ids import IdentityProviderId, UserId
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import json_fields, row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
-from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, is_duplicate
+from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, duplicates_as
 from infrastructure.persistence.tables import provisioned_user, scim_token, user_account, user_group_member
 
 _of_provider = (
@@ -87,13 +86,9 @@ class SqlProvisioningStore:
         await self._database.write(unit, scope=provider.organization_id)
 
     async def revoke_token(self, provider: IdentityProvider, audit: AuditEvent) -> bool:
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_revoke_token, {"of_provider": provider.id}).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=provider.organization_id)
+        return await self._database.write(
+            recorded_change(_revoke_token, {"of_provider": provider.id}, audit), scope=provider.organization_id
+        )
 
     async def provider_of(self, token_hash: str) -> IdentityProviderId | None:
         found = await self._database.read(
@@ -172,12 +167,8 @@ class SqlProvisioningStore:
         return tuple(map(_user.of_row, rows))
 
     async def _write(self, unit: Unit[ProvisionedUser], owner: User | IdentityProvider) -> ProvisionedUser:
-        try:
+        with duplicates_as(user_name_taken()):
             return await self._database.write(unit, scope=owner.organization_id)
-        except IntegrityError as error:
-            if is_duplicate(error):
-                raise user_name_taken() from error
-            raise
 
 
 def user_name_taken() -> ServiceError:

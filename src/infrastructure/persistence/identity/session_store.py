@@ -9,10 +9,10 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.console_session import MAX_SESSIONS, ConsoleSession, ListedSession
 from domain.ids import ConsoleSessionId, OrganizationId
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import recorded_change
 from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.columns.fields import row_fields
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import console_session, gateway_session
 
@@ -110,14 +110,7 @@ class SqlConsoleSessionStore:
 
     async def end(self, organization_id: OrganizationId, session_id: ConsoleSessionId, audit: AuditEvent) -> bool:
         wanted = _wanted(organization_id, session_id)
-
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, wanted).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(recorded_change(_delete, wanted, audit), scope=organization_id)
 
     async def page(
         self, organization_id: OrganizationId, wanted: SessionFilter, request: PageRequest
@@ -125,17 +118,7 @@ class SqlConsoleSessionStore:
         statement = select(_all).where(_all.c.organization_id == organization_id, _all.c.expires_at > wanted.at)
         if wanted.holder is not None:
             statement = statement.where(_all.c.holder == wanted.holder)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=_all.c.created_at,
-                identifier=_all.c.id,
-                convert=_listed.of_row,
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, _all.c, _listed.of_row), scope=organization_id)
 
 
 def _wanted(organization_id: OrganizationId, session_id: ConsoleSessionId) -> dict[str, object]:

@@ -11,9 +11,9 @@ from domain.identity.api_key import ApiKey
 from domain.identity.organization import Organization
 from domain.ids import ApiKeyId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
-from infrastructure.persistence.audit.rows import record
+from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import row_fields
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.columns.paging import AnyRow, newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.identity.organization_rows import organization_row
 from infrastructure.persistence.tables import api_key, organization
@@ -81,14 +81,7 @@ class SqlIdentityStore:
 
     async def revoke_key(self, organization_id: OrganizationId, key_id: ApiKeyId, audit: AuditEvent) -> bool:
         wanted = {"of_organization": organization_id, "key_id": key_id, "moment": audit.at}
-
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_revoke, wanted).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(recorded_change(_revoke, wanted, audit), scope=organization_id)
 
     async def record_uses(self, uses: Mapping[ApiKeyId, datetime]) -> None:
         # In one order everywhere, to avoid deadlocks between processes.
@@ -127,12 +120,7 @@ class SqlIdentityStore:
 
     async def keys(self, organization_id: OrganizationId, request: PageRequest) -> Page[ApiKey]:
         statement = select(api_key).where(api_key.c.organization_id == organization_id)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection, statement, request, moment=api_key.c.created_at, identifier=api_key.c.id, convert=_key_of
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, api_key.c, _key_of), scope=organization_id)
 
 
 def add_organization(connection: Connection, new: Organization) -> None:

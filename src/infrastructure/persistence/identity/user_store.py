@@ -10,7 +10,7 @@ from domain.identity.user import User, UserStatus
 from domain.ids import OrganizationId, UserId
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.fields import row_fields
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import identity_provider, person_grant, user_account
@@ -58,15 +58,7 @@ class SqlUserStore:
             user_account.c.organization_id == organization_id, user_account.c.status != UserStatus.REMOVED.value
         )
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=user_account.c.created_at,
-                identifier=user_account.c.id,
-                convert=_user.of_row,
-            ),
-            scope=organization_id,
+            newest_page(statement, request, user_account.c, _user.of_row), scope=organization_id
         )
 
     async def change(self, organization_id: OrganizationId, user_id: UserId, decide: UserChange) -> User:

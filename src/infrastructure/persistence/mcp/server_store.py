@@ -1,16 +1,15 @@
 """Registered MCP servers in SQL; environment and headers are stored encrypted only."""
 
 from sqlalchemy import Connection, bindparam, delete, or_, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import conflict, existing, require_version
+from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
-from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
-from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
+from infrastructure.persistence.audit.rows import record, recorded_change
+from infrastructure.persistence.columns.paging import AnyRow, newest_page
+from infrastructure.persistence.engine.database import SYSTEM, Database, duplicates_as
 from infrastructure.persistence.mcp.definition_rows import DefinitionPieces
 from infrastructure.persistence.mcp.rows import server_of, server_row
 from infrastructure.persistence.secrets.box import SecretBox
@@ -47,10 +46,8 @@ class SqlMcpServerStore:
             connection.execute(_insert, row)
             record(connection, audit)
 
-        try:
+        with duplicates_as(_taken(server)):
             await self._database.write(unit, scope=server.organization_id)
-        except IntegrityError as error:
-            raise _translated(error, server) from error
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
         wanted = {"organization_id": server.organization_id, "server_id": server.id}
@@ -66,10 +63,8 @@ class SqlMcpServerStore:
             connection.execute(_change, {"server_id": server.id, **changed})
             record(connection, audit)
 
-        try:
+        with duplicates_as(_taken(server)):
             await self._database.write(unit, scope=server.organization_id)
-        except IntegrityError as error:
-            raise _translated(error, server) from error
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         wanted = {"organization_id": organization_id, "id_or_slug": id_or_slug}
@@ -84,17 +79,7 @@ class SqlMcpServerStore:
         def convert(row: AnyRow) -> McpServer:
             return server_of(row, self._box)
 
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=mcp_server.c.created_at,
-                identifier=mcp_server.c.id,
-                convert=convert,
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, mcp_server.c, convert), scope=organization_id)
 
     async def is_empty(self) -> bool:
         return await self._database.read(lambda connection: connection.execute(_any).first(), scope=SYSTEM) is None
@@ -105,16 +90,8 @@ class SqlMcpServerStore:
         if await pieces.are_needed(0):
             await pieces.empty()
 
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, wanted).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(recorded_change(_delete, wanted, audit), scope=organization_id)
 
 
-def _translated(error: IntegrityError, refused: McpServer) -> Exception:
-    if is_duplicate(error):
-        return conflict("mcp_server_slug_taken", f"There is already an MCP server {refused.config.slug!r}.")
-    return error
+def _taken(refused: McpServer) -> ServiceError:
+    return conflict("mcp_server_slug_taken", f"There is already an MCP server {refused.config.slug!r}.")

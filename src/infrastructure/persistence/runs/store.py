@@ -24,7 +24,7 @@ from domain.runs.events import RunEvent
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
-from infrastructure.persistence.columns.paging import among_newest, newest_first
+from infrastructure.persistence.columns.paging import among_newest, newest_first, newest_page
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.engine.prepared import Prepared
@@ -127,15 +127,8 @@ class SqlRunStore:
         # one run, and would read all requests rather than those of a page.
         of_runs_alone = keys.get_final_froms() == [run]
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                select_run.where(*all_of),
-                request,
-                moment=run.c.created_at,
-                identifier=run.c.id,
-                convert=run_of,
-                heavy=_HEAVY,
-                keys=keys if of_runs_alone else None,
+            newest_page(
+                select_run.where(*all_of), request, run.c, run_of, heavy=_HEAVY, keys=keys if of_runs_alone else None
             ),
             scope=organization_id,
         )

@@ -3,7 +3,6 @@
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import Page, PageRequest
@@ -13,9 +12,9 @@ from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import OrganizationId, ScheduleId
 from domain.schedules.firing import Firing
 from domain.schedules.schedule import MAX_SCHEDULES, Schedule, ScheduleError
-from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
-from infrastructure.persistence.engine.database import SYSTEM, Database, is_duplicate
+from infrastructure.persistence.audit.rows import record, recorded_change
+from infrastructure.persistence.columns.paging import AnyRow, newest_page
+from infrastructure.persistence.engine.database import SYSTEM, Database, duplicates_as
 from infrastructure.persistence.schedules.rows import changeable_row, move, schedule_of, schedule_row
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import organization, schedule
@@ -61,10 +60,8 @@ class SqlScheduleStore:
             connection.execute(_insert, row)
             record(connection, audit)
 
-        try:
+        with duplicates_as(name_taken(new.name)):
             await self._database.write(unit, scope=new.organization_id, after_commit=self._wake)
-        except IntegrityError as error:
-            raise _translated(error, new) from error
 
     async def save(self, changed: Schedule, *, expected_version: int, replanned: bool, audit: AuditEvent) -> None:
         wanted = {"of_organization": changed.organization_id, "this": changed.id}
@@ -78,10 +75,8 @@ class SqlScheduleStore:
             connection.execute(_change.values(values), wanted)
             record(connection, audit)
 
-        try:
+        with duplicates_as(name_taken(changed.name)):
             await self._database.write(unit, scope=changed.organization_id, after_commit=self._wake)
-        except IntegrityError as error:
-            raise _translated(error, changed) from error
 
     async def find(self, organization_id: OrganizationId, id_or_name: str) -> Schedule | None:
 
@@ -96,27 +91,13 @@ class SqlScheduleStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
         statement = select(schedule).where(schedule.c.organization_id == organization_id)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=schedule.c.created_at,
-                identifier=schedule.c.id,
-                convert=self._of,
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, schedule.c, self._of), scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
-
-        def unit(connection: Connection) -> bool:
-            if connection.execute(_delete, {"of_organization": organization_id, "this": schedule_id}).rowcount == 0:
-                return False
-            record(connection, audit)
-            return True
-
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(
+            recorded_change(_delete, {"of_organization": organization_id, "this": schedule_id}, audit),
+            scope=organization_id,
+        )
 
     async def next_due(self, *, after: datetime) -> datetime | None:
 
@@ -158,7 +139,3 @@ def name_taken(name: str) -> ServiceError:
 
 def too_many_schedules() -> ServiceError:
     return conflict("too_many_schedules", f"An organization has at most {MAX_SCHEDULES} schedules.")
-
-
-def _translated(error: IntegrityError, refused: Schedule) -> Exception:
-    return name_taken(refused.name) if is_duplicate(error) else error

@@ -12,7 +12,7 @@ from domain.ids import McpServerId, OrganizationId, ScheduleId, WorkflowId
 from domain.secrets.secret import Secret
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.fields import row_fields
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.secrets.box import SecretBox
@@ -88,15 +88,7 @@ class SqlSecretStore:
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Secret]:
         statement = select(*_dates).where(secret.c.organization_id == organization_id)
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=secret.c.created_at,
-                identifier=secret.c.name,
-                convert=_secret.of_row,
-            ),
-            scope=organization_id,
+            newest_page(statement, request, secret.c, _secret.of_row, identifier="name"), scope=organization_id
         )
 
     async def delete(self, organization_id: OrganizationId, name: str, audit: AuditEvent) -> bool:

@@ -7,7 +7,7 @@ from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.source import MAX_SOURCES, Source
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.sources.rows import source_of
 from infrastructure.persistence.tables import source, source_part
@@ -52,12 +52,7 @@ class SqlSourceStore:
         statement = select(source).where(
             source.c.organization_id == organization_id, source.c.thread_id == thread_id, source.c.finished.is_(True)
         )
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection, statement, request, moment=source.c.created_at, identifier=source.c.id, convert=source_of
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, source.c, source_of), scope=organization_id)
 
     async def of_thread(self, organization_id: OrganizationId, thread_id: ThreadId) -> tuple[Source, ...]:
         wanted = {"of_organization": organization_id, "of_thread": thread_id}

@@ -11,7 +11,7 @@ from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
-from infrastructure.persistence.columns.paging import among_newest, decode_cursor, encode_cursor, newest_first, page_of
+from infrastructure.persistence.columns.paging import among_newest, decode_cursor, encode_cursor, newest_page, page_of
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
@@ -78,13 +78,11 @@ class SqlThreadStore:
         if search:
             statement = statement.where(among_newest(thread, organization_id), opening_has(search))
         return await self._database.read(
-            lambda connection: newest_first(
-                connection,
+            newest_page(
                 statement,
                 request,
-                moment=thread.c.created_at,
-                identifier=thread.c.id,
-                convert=lambda row: Conversation(thread=thread_of(row), opening=opening_of(row.opening)),
+                thread.c,
+                lambda row: Conversation(thread=thread_of(row), opening=opening_of(row.opening)),
             ),
             scope=organization_id,
         )

@@ -16,7 +16,7 @@ from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
 from domain.webhooks.delivery import DeliveryState, WebhookDelivery
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, newest_first
+from infrastructure.persistence.columns.paging import AnyRow, newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import push_config, run_request, webhook_delivery
@@ -153,17 +153,7 @@ class SqlWebhookDeliveryStore:
         self, organization_id: OrganizationId, run_id: RunId, request: PageRequest
     ) -> Page[WebhookDelivery]:
         statement = select_deliveries.where(_table.organization_id == organization_id, _table.run_id == run_id)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=_table.created_at,
-                identifier=_table.id,
-                convert=delivery_of,
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, _table, delivery_of), scope=organization_id)
 
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
 

@@ -27,7 +27,7 @@ from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
-from infrastructure.persistence.columns.paging import newest_first
+from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import run as agent_run
 from infrastructure.persistence.tables import (
@@ -169,17 +169,7 @@ class SqlWorkflowRunStore:
         self, organization_id: OrganizationId, wanted: WorkflowRunFilter, request: PageRequest
     ) -> Page[WorkflowRun]:
         statement = select(*OUTLINE).where(*conditions(organization_id, wanted))
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=_RUN.created_at,
-                identifier=_RUN.id,
-                convert=outline_of,
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, _RUN, outline_of), scope=organization_id)
 
     async def events(
         self, organization_id: OrganizationId, run_id: WorkflowRunId, *, after_seq: int, limit: int

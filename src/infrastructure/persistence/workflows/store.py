@@ -4,18 +4,17 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, select, update
-from sqlalchemy.exc import IntegrityError
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
-from domain.errors import conflict, existing, require_version
+from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.compiler import secret_names
 from domain.workflows.definition_json import definition_from_json, graph_to_json
 from domain.workflows.graph import Workflow
 from infrastructure.persistence.audit.rows import record
-from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, newest_first, page_of
-from infrastructure.persistence.engine.database import Database, is_duplicate
+from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, newest_page, page_of
+from infrastructure.persistence.engine.database import Database, duplicates_as
 from infrastructure.persistence.tables import workflow, workflow_version
 
 _listed: Select[Any] = select(
@@ -77,10 +76,8 @@ class SqlWorkflowStore:
             connection.execute(_insert_version, _version_row(new))
             record(connection, audit)
 
-        try:
+        with duplicates_as(_taken(new)):
             await self._database.write(unit, scope=new.organization_id)
-        except IntegrityError as error:
-            raise _translated(error, new) from error
 
     async def save(self, changed: Workflow, *, expected_version: int, audit: AuditEvent) -> None:
         wanted = _wanted(changed.organization_id, changed.id)
@@ -98,10 +95,8 @@ class SqlWorkflowStore:
             connection.execute(_insert_version, _version_row(changed))
             record(connection, audit)
 
-        try:
+        with duplicates_as(_taken(changed)):
             await self._database.write(unit, scope=changed.organization_id)
-        except IntegrityError as error:
-            raise _translated(error, changed) from error
 
     async def get(self, organization_id: OrganizationId, workflow_id: WorkflowId) -> Workflow | None:
         wanted = _wanted(organization_id, workflow_id)
@@ -123,17 +118,7 @@ class SqlWorkflowStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
         statement = _listed.where(_is_newest, workflow.c.organization_id == organization_id, _in_use)
-        return await self._database.read(
-            lambda connection: newest_first(
-                connection,
-                statement,
-                request,
-                moment=workflow.c.created_at,
-                identifier=workflow.c.id,
-                convert=_listed_of,
-            ),
-            scope=organization_id,
-        )
+        return await self._database.read(newest_page(statement, request, workflow.c, _listed_of), scope=organization_id)
 
     async def versions(
         self, organization_id: OrganizationId, workflow_id: WorkflowId, request: PageRequest
@@ -200,7 +185,5 @@ def _listed_of(row: AnyRow) -> Workflow:
     )
 
 
-def _translated(error: IntegrityError, refused: Workflow) -> Exception:
-    if is_duplicate(error):
-        return conflict("workflow_name_taken", f"There is a workflow {refused.definition.name!r} already.")
-    return error
+def _taken(refused: Workflow) -> ServiceError:
+    return conflict("workflow_name_taken", f"There is a workflow {refused.definition.name!r} already.")
