@@ -1,7 +1,6 @@
 """Secrets from Vault over HTTP: paths of an organization, logins, what is kept in memory, and errors without values."""
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -214,14 +213,3 @@ async def test_errors_say_what_vault_did_and_have_no_value() -> None:
         "Vault's answer is too large",
         "Vault does not answer",
     ]
-
-
-@pytest.mark.skipif("DRAGOMAN_TEST_VAULT" not in os.environ, reason="opt in with DRAGOMAN_TEST_VAULT=URL TOKEN")
-async def test_a_real_vault_answers_as_the_one_of_these_tests() -> None:
-    """For `vault server -dev`, after `vault kv put secret/teams/ORG/github token=planted-vault-value`."""
-    url, token = os.environ["DRAGOMAN_TEST_VAULT"].split()
-    async with reading(url, token=token) as secrets:
-        assert await secrets.value(ORG, GITHUB) == VALUE
-        assert await secrets.value(ORG, VaultReference("absent", "token")) is None
-    async with reading(url, token="hvs.wrong") as secrets:
-        assert await reason_of(secrets) == REFUSAL
