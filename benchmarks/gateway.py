@@ -61,7 +61,7 @@ _RELAYED = "bare relay"
 _PAGE = 8_192
 
 # Counted for every call, and never reached.
-_LIMITS = {"DRAGOMAN_KEY_RATE_LIMIT": "1000000/1", "DRAGOMAN_MCP_RATE_LIMIT": "1000000/1"}
+LIMITS = {"DRAGOMAN_KEY_RATE_LIMIT": "1000000/1", "DRAGOMAN_MCP_RATE_LIMIT": "1000000/1"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +325,7 @@ def report(
                 if upstream.counterpart is not None:
                     started = stack.enter_context(counterpart(upstream.counterpart))
                 ports[upstream.slug] = started
-        extra = {"OPENAI_API_KEY": "bench", **_LIMITS}
+        extra = {"OPENAI_API_KEY": "bench", **LIMITS}
         if postgres:
             extra["DRAGOMAN_DATABASE_URL"] = stack.enter_context(migrated_database())
             extra["DRAGOMAN_SECRET_KEY"] = "the key of a benchmark"
@@ -360,7 +360,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.only_log:
         with counterpart("mcp-modern") as port:
-            sys.stdout.write("\n".join([*logging_cost({"modern": port}, {"OPENAI_API_KEY": "bench", **_LIMITS}), ""]))
+            sys.stdout.write("\n".join([*logging_cost({"modern": port}, {"OPENAI_API_KEY": "bench", **LIMITS}), ""]))
         return 0
     memory_calls = 0 if given.no_memory else LONG_CALLS if given.long else MEMORY_CALLS
     lines = report(calls=given.calls, memory_calls=memory_calls, only=given.only, postgres=given.postgres)

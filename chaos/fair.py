@@ -3,9 +3,10 @@ the order costs. On SQLite in one process, and on PostgreSQL with two services a
 
 import argparse
 import random
+import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pathlib import Path
 
 import httpx
 
+from benchmarks.gateway import flushed_s
+from benchmarks.shares import cpu_s
 from tests.databases import PostgresDatabases, postgres_server
 from tests.e2e.postgres import cluster
 from tests.e2e.service import Json, Service, a_turn, serving
@@ -26,10 +29,12 @@ MOST_WAITED = 2.0
 """How long a run beside a flood may wait (p99), as a multiple of the same without one."""
 MODEL_MS, PLACES = 100, 4
 """How long a run has one of a worker's places at least: the flood is accepted faster than it is executed."""
-LEAST_THROUGHPUT = 0.95
-"""Of runs of ten organizations, which the order divides, as a part of those of one."""
+MOST_COST = 0.05
+"""CPU that a run takes more if the order divides places among ten organizations."""
 _COST_ROUNDS = 3
 _PACED_S = 1.0
+_SESSIONS = "SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+_FLUSHES = 200
 _SENDERS = 8
 
 
@@ -84,6 +89,9 @@ def options(parser: argparse.ArgumentParser) -> None:
         "--beside", type=int, default=60, help="fair: runs beside it, one a second (default %(default)s)"
     )
     parser.add_argument(
+        "--places", type=int, default=PLACES, help="fair: of each worker; many saturate the cores (default %(default)s)"
+    )
+    parser.add_argument(
         "--fair-on", nargs="+", choices=DATABASES, default=DATABASES, help="fair: databases (default: both)"
     )
 
@@ -93,35 +101,52 @@ def run(arguments: argparse.Namespace) -> list[str]:
     complaints = []
     for database in arguments.fair_on:
         print(f"on {database}:", flush=True)
-        with _services(on_postgresql=database == "postgresql") as services:
-            services[0].script("says", a_turn("Here."), delay_ms=MODEL_MS)
-            services[0].script("quick", a_turn("Here."))
-            tenants = [_tenant(services, number) for number in range(ORGANIZATIONS)]
+        with _world(on_postgresql=database == "postgresql", places=arguments.places) as world:
+            world.services[0].script("says", a_turn("Here."), delay_ms=MODEL_MS)
+            world.services[0].script("quick", a_turn("Here."))
+            tenants = [_tenant(world.services, number) for number in range(ORGANIZATIONS)]
             found = [
                 *_beside_a_flood(tenants[0], tenants[1], flood=arguments.flood, beside=arguments.beside),
                 *_shares(tenants, least=max(arguments.flood // 100, 1)),
-                *_cost(tenants, runs=max(arguments.flood // 10, ORGANIZATIONS)),
+                *_cost(tenants, world.used_s, runs=max(arguments.flood // 10, ORGANIZATIONS)),
             ]
             complaints += [f"{database}: {complaint}" for complaint in found]
     return complaints
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Services, the ids of all processes, and of sessions of PostgreSQL."""
+
+    services: Sequence[Service]
+    pids: Sequence[int]
+    sessions: Callable[[], Sequence[int]] = lambda: ()
+
+    def used_s(self) -> float:
+        """Their CPU time."""
+        return sum(cpu_s(pid) for pid in (*self.pids, *self.sessions()))
+
+
 @contextmanager
-def _services(*, on_postgresql: bool) -> Iterator[list[Service]]:
+def _world(*, on_postgresql: bool, places: int) -> Iterator[World]:
     """One process on SQLite, or two services with two workers."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-fair-")))
-        places = {"DRAGOMAN_WORKER_CONCURRENCY": str(PLACES)}
+        settings = {"DRAGOMAN_WORKER_CONCURRENCY": str(places)}
         if not on_postgresql:
-            yield [stack.enter_context(serving(folder / "home", **places))]
+            service = stack.enter_context(serving(folder / "home", **settings))
+            yield World(services=[service], pids=[service.process.pid])
             return
         databases = stack.enter_context(PostgresDatabases(stack.enter_context(postgres_server())).prepared())
         processes = stack.enter_context(cluster(stack.enter_context(databases.fresh()), folder))
-        processes.extra.update(places)
+        processes.extra.update(settings)
         services = [processes.serve(f"api-{number}", "--no-worker") for number in range(2)]
-        for number in range(2):
-            processes.work(f"worker-{number}")
-        yield services
+        workers = [processes.work(f"worker-{number}") for number in range(2)]
+        yield World(
+            services=services,
+            pids=[*(one.process.pid for one in services), *(one.process.pid for one in workers)],
+            sessions=lambda: [pid for (pid,) in processes.ask(_SESSIONS)],
+        )
 
 
 def _beside_a_flood(flooding: Tenant, other: Tenant, *, flood: int, beside: int) -> Iterator[str]:
@@ -130,13 +155,18 @@ def _beside_a_flood(flooding: Tenant, other: Tenant, *, flood: int, beside: int)
     loaded = _paced(other, beside)
     runs = {run["id"]: run for run in other.ended()}
     before, under = ([_waited_s(runs[run_id]) for run_id in found] for found in (unloaded, loaded))
+    flush_ms = statistics.median(flushed_s(_FLUSHES)) * 1000
     ended = flooding.ended()
     after_flood = max(_moment(run["started_at"]) for run in ended)
     in_time = sum(_moment(runs[run_id]["created_at"]) < after_flood for run_id in loaded)
     print(
-        f"start delay p50/p99 without a flood {_percentile(before, 50) * 1000:.0f}/{_percentile(before, 99) * 1000:.0f} ms,"
-        f" beside {flood} runs of another {_percentile(under, 50) * 1000:.0f}/{_percentile(under, 99) * 1000:.0f} ms"
+        f"start delay p50/p95/p99 without a flood {_in_ms(before)}, beside {flood} runs of another {_in_ms(under)}"
         f" ({in_time} of {beside} while it lasted); the flood waited up to {max(map(_waited_s, ended)):.1f} s",
+        flush=True,
+    )
+    print(
+        f"of the delay, until the request was answered and the run stored: {_in_ms(unloaded.values())} without a flood,"
+        f" {_in_ms(loaded.values())} beside it; a flush of the disk takes {flush_ms:.1f} ms",
         flush=True,
     )
     if len(ended) != flood or any(run["status"] != "completed" for run in ended):
@@ -171,30 +201,31 @@ def _shares(tenants: Sequence[Tenant], *, least: int) -> Iterator[str]:
         yield f"Jain's index is {index:.3f}"
 
 
-def _cost(tenants: Sequence[Tenant], *, runs: int) -> Iterator[str]:
-    """Runs that take no time, of one organization and of ten in turn: the order chooses among ten lines then, and not among one."""
+def _cost(tenants: Sequence[Tenant], used_s: Callable[[], float], *, runs: int) -> Iterator[str]:
+    """Runs that take no time, of one organization and of ten in turn: the order chooses among ten lines then, and not among one.
+    CPU time of all processes says what that costs, whatever else the machine does."""
     one, ten = [], []
     for _ in range(_COST_ROUNDS):
-        one.append(_throughput(tenants[:1], runs))
-        ten.append(_throughput(tenants, runs))
-    ratio = max(ten) / max(one)
+        one.append(_cpu_of_each(tenants[:1], runs, used_s))
+        ten.append(_cpu_of_each(tenants, runs, used_s))
+    excess = min(ten) / min(one) - 1
     print(
-        f"{max(one):.0f} runs/s of one organization, {max(ten):.0f} of {len(tenants)}: {ratio:.2f}"
-        f" (the best of {_COST_ROUNDS} rounds of {runs} each)",
+        f"a run of one organization takes {min(one) * 1000:.2f} ms of CPU, one of {len(tenants)} {min(ten) * 1000:.2f} ms:"
+        f" {excess:+.1%} (the least of {_COST_ROUNDS} rounds of {runs} runs each)",
         flush=True,
     )
-    if ratio < LEAST_THROUGHPUT:
-        yield f"{len(tenants)} organizations have {ratio:.2f} of the throughput of one"
+    if excess > MOST_COST:
+        yield f"runs of {len(tenants)} organizations take {excess:+.1%} CPU"
 
 
-def _throughput(tenants: Sequence[Tenant], runs: int) -> float:
-    """Runs per second, from the first request to the last end."""
+def _cpu_of_each(tenants: Sequence[Tenant], runs: int, used_s: Callable[[], float]) -> float:
     each = runs // len(tenants)
+    before = used_s()
     with ThreadPoolExecutor(_SENDERS) as threads:
         list(threads.map(lambda tenant: tenant.start_one("quick"), [*tenants] * each))
-    ended = [run for tenant in tenants for run in tenant.ended(newest=each)]
-    began = min(_moment(run["created_at"]) for run in ended)
-    return len(ended) / (max(_moment(run["finished_at"]) for run in ended) - began).total_seconds()
+    for tenant in tenants:
+        tenant.ended(newest=1)
+    return (used_s() - before) / (each * len(tenants))
 
 
 def _tenant(services: Sequence[Service], number: int) -> Tenant:
@@ -209,10 +240,13 @@ def _tenant(services: Sequence[Service], number: int) -> Tenant:
     return Tenant(id=created["id"], clients=clients)
 
 
-def _paced(tenant: Tenant, runs: int) -> list[str]:
-    found = []
+def _paced(tenant: Tenant, runs: int) -> dict[str, float]:
+    """Runs one a second, and how long each request took."""
+    found = {}
     for _ in range(runs):
-        found.append(tenant.start_one())
+        began = time.perf_counter()
+        run_id = tenant.start_one()
+        found[run_id] = time.perf_counter() - began
         time.sleep(_PACED_S)
     return found
 
@@ -223,6 +257,11 @@ def _waited_s(run: Json) -> float:
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
+
+
+def _in_ms(values: Iterable[float]) -> str:
+    found = list(values)
+    return f"{'/'.join(f'{_percentile(found, percent) * 1000:.0f}' for percent in (50, 95, 99))} ms"
 
 
 def _percentile(values: Sequence[float], percent: int) -> float:
