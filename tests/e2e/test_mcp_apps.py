@@ -3,7 +3,9 @@
 The host is `tests/node/app_host.mjs`. Its apps are on another origin, in a frame with the restrictive policy of the specification.
 """
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from tests.e2e.browser import browsing, needs_browser
 from tests.e2e.front_ends import NODE_MODULES, bundled, opened
 from tests.e2e.service import ROOT, Json, Service, a_turn, results_by_tool, serving
 from tests.e2e.test_gateway_conformance import NODES
+from tests.integration.extraction.pdf_files import pdf
 
 EXAMPLES = NODE_MODULES / "@modelcontextprotocol"
 pytestmark = [
@@ -35,6 +38,12 @@ POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " media-src 'self' data:; object-src 'none'; connect-src 'none'"
 )
+CORS = {"access-control-allow-origin": "*"}
+FONTS = "https://unpkg.com"
+LAX = POLICY.replace("script-src 'self'", "script-src 'self' data: blob:").replace(
+    "connect-src 'none'", f"connect-src {FONTS}"
+)
+"""For an app that loads its program as data, and fonts from the domain that its resource declares."""
 SANDBOX = """<!doctype html><meta charset="utf-8"><style>iframe { width: 800px; height: 600px }</style><script>
 let view;
 addEventListener("message", ({ data, source }) => {
@@ -69,18 +78,27 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Host:
     """The page of a host that is connected to a session of an agent with these example servers."""
 
-    def __init__(self, browser: Browser, service: Service, program: str, *servers: str, mode: str = "auto") -> None:
+    def __init__(
+        self,
+        browser: Browser,
+        service: Service,
+        program: str,
+        *servers: str,
+        mode: str = "auto",
+        names: str = "namespaced",
+        policy: str = POLICY,
+    ) -> None:
         known = {server["slug"] for server in service.call("GET", "/mcp-servers")["data"]}
         for name in servers:
             if name not in known:
-                start = str(EXAMPLES / f"server-{name}" / "dist" / "index.js")
-                service.server(name, str(NODES[-1]), start, "--stdio", trusted=True)
+                register(service, name)
         self.name = "-".join((mode, *servers))
         service.agent(self.name, service.script("host", a_turn("Hello.")), mcp_servers=[*servers])
-        session = service.call("POST", "/gateway-sessions", {"agent_id": self.name})
+        session = service.call("POST", "/gateway-sessions", {"agent_id": self.name, "names": names})
+        self.names = names
         self.session_id = session["id"]
         self.page: Page = opened(browser, service.url, program=program, key=session["token"], path="/mcp")
-        headers = {"content-security-policy": POLICY}
+        headers = {"content-security-policy": policy}
         self.page.route(
             "http://sandbox.test/", lambda route: route.fulfill(body=SANDBOX, content_type="text/html", headers=headers)
         )
@@ -89,7 +107,7 @@ class Host:
 
     def open(self, server: str, tool: str, **arguments: object) -> tuple[Json, Frame]:
         """The call of a tool, and the frame in which its app renders the result."""
-        name = f"mcp__{server}__{tool}"
+        name = tool if self.names == "original" else f"mcp__{server}__{tool}"
         opened: Json = self.page.evaluate("([name, args]) => host.open(name, args)", [name, arguments])
         sandbox = self.page.frame(name=name)
         assert sandbox is not None
@@ -98,6 +116,15 @@ class Host:
 
     def ask(self, expression: str) -> Any:
         return self.page.evaluate(expression)
+
+
+def register(service: Service, name: str, *arguments: str, before: tuple[str, ...] = (), **settings: object) -> None:
+    """The published server; `before` are arguments of Node.js."""
+    start = str(EXAMPLES / f"server-{name}" / "dist" / "index.js")
+    service.server(name, str(NODES[-1]), *before, start, "--stdio", *arguments, trusted=True, **settings)
+
+
+OFFLINE = ("--import", str(ROOT / "tests" / "node" / "offline.mjs"))
 
 
 def calls_of_apps(service: Service, host: Host, tool: str) -> int:
@@ -196,4 +223,53 @@ def test_apps_with_the_same_address_and_the_same_tools_do_not_meet(
         assert read == page_of(name)
     refused = host.ask("host.client.callTool({ name: 'get-time' }).catch(error => error.message)")
     assert "mcp__basic-react__get-time, mcp__basic-vue__get-time" in refused
+    host.page.context.close()
+
+
+def test_an_app_asks_its_server_for_another_page_of_the_web(browser: Browser, service: Service, program: str) -> None:
+    register(service, "wiki-explorer", before=OFFLINE)
+    host = Host(browser, service, program, "wiki-explorer")
+    opened, view = host.open("wiki-explorer", "get-first-degree-links", url="https://en.wikipedia.org/wiki/Protocol")
+    assert not opened["isError"]
+    expect(view.locator("canvas")).to_be_attached()
+    with host.page.expect_response("**/mcp") as answered:
+        view.locator("#reset-graph").dispatch_event("click")
+    links = answered.value.json()["result"]["structuredContent"]["links"]
+    assert [link["title"] for link in links] == ["Protocol 1", "Protocol 2"]
+    assert calls_of_apps(service, host, "mcp__wiki-explorer__get-first-degree-links") == 1
+    host.page.context.close()
+
+
+def test_an_app_plays_a_resource_of_its_server(browser: Browser, service: Service, program: str) -> None:
+    register(service, "video-resource", before=OFFLINE)
+    host = Host(browser, service, program, "video-resource", names="original")
+    assert not host.open("video-resource", "play_video")[0]["isError"]
+    video = host.page.frame_locator("iframe").frame_locator("iframe").locator("video")
+    expect(video).to_have_attribute("src", re.compile("^blob:"))
+    host.page.context.close()
+
+
+def test_an_app_draws_a_scene_with_libraries_of_its_own(browser: Browser, service: Service, program: str) -> None:
+    host = Host(browser, service, program, "threejs")
+    assert not host.open("threejs", "show_threejs_scene")[0]["isError"]
+    view = host.page.frame_locator("iframe").frame_locator("iframe")
+    expect(view.locator("canvas").first).to_be_attached()
+    host.page.context.close()
+
+
+def test_an_app_reads_a_document_piece_by_piece_from_its_server(
+    browser: Browser, service: Service, program: str, tmp_path: Path
+) -> None:
+    document = tmp_path / "paper.pdf"
+    document.write_bytes(pdf("What the paper says."))
+    register(service, "pdf", str(document), max_response_bytes=8 * 1024 * 1024)  # its page has 4.3 MB
+    host = Host(browser, service, program, "pdf", policy=LAX)
+    fonts = NODE_MODULES / "pdfjs-dist" / "standard_fonts"
+    host.page.route(
+        f"{FONTS}/**", lambda route: route.fulfill(path=fonts / route.request.url.rpartition("/")[2], headers=CORS)
+    )
+    opened, view = host.open("pdf", "display_pdf", url=document.as_uri())
+    assert not opened["isError"]
+    expect(view.locator(".textLayer, #text-layer").first).to_contain_text("What the paper says.")
+    assert calls_of_apps(service, host, "mcp__pdf__read_pdf_bytes") >= 1
     host.page.context.close()
