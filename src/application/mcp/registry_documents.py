@@ -52,7 +52,6 @@ def read_entry_document(document: object) -> RegistryEntry | None:
         title=_text(server, "title") or name,
         description=_text(server, "description"),
         status=_text(meta, "status") or "active",
-        is_latest=meta.get("isLatest") is True,
         options=tuple(options),
         unavailable=tuple(unavailable),
     )

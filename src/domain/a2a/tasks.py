@@ -27,8 +27,6 @@ class TaskState(StrEnum):
     REJECTED = "TASK_STATE_REJECTED"
 
 
-TERMINAL_STATES = frozenset({TaskState.COMPLETED, TaskState.FAILED, TaskState.CANCELED, TaskState.REJECTED})
-
 _STATES = {
     RunStatus.QUEUED: TaskState.SUBMITTED,
     RunStatus.IN_PROGRESS: TaskState.WORKING,

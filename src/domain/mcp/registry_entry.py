@@ -103,7 +103,6 @@ class RegistryEntry:
     title: str
     description: str
     status: str
-    is_latest: bool
     options: tuple[RegistryOption, ...] = ()
     unavailable: tuple[str, ...] = ()
 

@@ -124,7 +124,6 @@ class _Walk:
     """Finds every subschema and follows the references between them."""
 
     def __init__(self, schema: JsonObject) -> None:
-        self._root = schema
         self.states = 0
         self._nodes: dict[int, _Node] = {}
         self._pending: list[tuple[_Node, str, JsonObject]] = []

@@ -79,11 +79,6 @@ _FAILED = ("failed", "not_fired")
 _UNMAPPED = ("action", "run_id", "tool", "server_id", "duration_ms", "arguments_digest")
 
 
-def severity_of(action: str) -> int:
-    """OCSF's severity of an action."""
-    return _kind_of(action).severity_id
-
-
 class OcsfEvents:
     """Rules:
     - Every action has an event: classes for sign-ins, accounts and findings, API Activity for all others.

@@ -32,13 +32,8 @@ select_newest = select_version.where(agent_version.c.version == agent.c.version)
 _newest_of_any = Prepared(select_newest.where(agent.c.id == bindparam("agent_id")))
 
 
-def newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Agent:
-    """The agent at its newest version, also a deleted one. Raises ValueError if it never existed."""
-    return ask_newest_version(connection, agent_id, box)()
-
-
 def ask_newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Callable[[], Agent]:
-    """As `newest_version`, to be read in the next stage."""
+    """Reads the agent at its newest version, also a deleted one, in the next stage. Raises ValueError if it never existed."""
     rows = _newest_of_any.ask(connection, {"agent_id": agent_id})
 
     def read() -> Agent:

@@ -60,7 +60,6 @@ class A2aCalls:
 
     def __init__(self, *, tasks: A2aTasks, pushes: A2aPushes, cards: AgentCards, heartbeat_s: float) -> None:
         self._tasks = tasks
-        self._cards = cards
         self._heartbeat_s = heartbeat_s
         self._whole: dict[str, tuple[type[A2aBody], Callable[..., Awaitable[JsonValue]]]] = {
             "SendMessage": (SendMessageBody, self._send),

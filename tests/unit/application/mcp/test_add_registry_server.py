@@ -23,7 +23,6 @@ ENTRY = RegistryEntry(
     title="Tickets",
     description="",
     status="active",
-    is_latest=True,
     options=(
         RegistryOption(
             kind=McpServerKind.NPM,

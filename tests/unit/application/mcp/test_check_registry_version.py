@@ -34,7 +34,7 @@ class Ports:
 
     def latest_is(self, version: str) -> None:
         self.entries.execute.return_value = RegistryEntry(
-            name=ORIGIN.name, version=version, title="", description="", status="active", is_latest=True
+            name=ORIGIN.name, version=version, title="", description="", status="active"
         )
 
 

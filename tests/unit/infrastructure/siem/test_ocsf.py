@@ -10,7 +10,7 @@ from domain.audit.chain_check import StoredLink
 from domain.audit.event import AuditAction
 from domain.json_value import JsonObject
 from infrastructure.secrets.redaction import Redactor
-from infrastructure.siem.ocsf import MAX_EVENT_BYTES, OcsfEvents, severity_of
+from infrastructure.siem.ocsf import MAX_EVENT_BYTES, OcsfEvents
 from tests.builders import KEY, ORG, START, an_audit_event
 from tests.doubles.audit_chain import entry_of
 
@@ -108,7 +108,7 @@ def test_a_stopped_run_and_the_release_of_its_thread_are_one_finding() -> None:
     released = event_of(AuditAction.THREAD_RELEASED, resource="thr_1")
 
     assert part(stopped, "finding_info")["uid"] == part(released, "finding_info")["uid"] == "thr_1"
-    assert severity_of("session.halted") == 4
+    assert stopped["severity_id"] == 4
 
 
 @pytest.mark.requirement("K8")
