@@ -6,7 +6,7 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.server_certificates import ServerCertificates
 from application.tools.ask_for_account import AskForAccount
 from domain.ids import McpServerId
-from domain.mcp.auth import AuthorizationCodeAuth
+from domain.mcp.auth import AuthorizationCodeAuth, TokenExchangeAuth
 from domain.mcp.installation import Installation
 from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
 from domain.secrets.secret import SecretRef
@@ -79,6 +79,12 @@ def a_person_server(credentials: Credentials = Credentials.PERSON) -> McpServer:
         credentials=credentials,
     )
     return replace(a_server(config=config), id=PERSON_SERVER)
+
+
+def an_on_behalf_server(id: McpServerId = PERSON_SERVER, *, slug: str = "tickets", enabled: bool = True) -> McpServer:
+    """The remote server `tickets`, which is used on behalf of each person who signs in."""
+    config = replace(a_person_server().config, slug=slug, auth=TokenExchangeAuth(), enabled=enabled)
+    return replace(a_person_server(), id=id, config=config)
 
 
 def certificates_of(state: InMemoryState) -> ServerCertificates:

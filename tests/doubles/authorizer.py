@@ -2,7 +2,13 @@
 
 from datetime import datetime, timedelta
 
-from application.mcp.authorization import Account, AuthorizationAnswer, AuthorizationRequest, AuthorizedServer
+from application.mcp.authorization import (
+    Account,
+    AuthorizationAnswer,
+    AuthorizationRequest,
+    AuthorizedServer,
+    PersonSignIn,
+)
 from domain.errors import invalid
 from domain.ids import ApiKeyId, McpServerId, UserId
 from domain.mcp.server import McpServer
@@ -18,6 +24,7 @@ class InMemoryAuthorizer:
         self._expires_at = expires_at + timedelta(minutes=10)
         self.begun: dict[str, tuple[McpServer, ApiKeyId]] = {}
         self.browsers: dict[str, str | None] = {}
+        self.sign_ins: list[tuple[McpServer, PersonSignIn]] = []
         self.accounts: dict[tuple[McpServerId, UserId | None], Account] = {}
 
     async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
@@ -40,6 +47,14 @@ class InMemoryAuthorizer:
         had_grant = (server.id, server.person_id) in self.accounts
         self.accounts[server.id, server.person_id] = Account(issuer=issuer, scope=None, renewed_at=self._begun_at)
         return AuthorizedServer(server=server, key_id=key_id, issuer=issuer, had_grant=had_grant)
+
+    async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
+        """The sign-in is the account."""
+        self.sign_ins.append((server, sign_in))
+        self.accounts[server.id, server.person_id] = Account(
+            issuer=sign_in.issuer, scope=None, renewed_at=self._begun_at
+        )
+        return True
 
     async def account(self, server: McpServer) -> Account | None:
         """The account of who came back."""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from application.identity.ports import ProviderMetadata, UserChange
+from application.identity.ports import ProviderMetadata, SignInTokens, UserChange
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import ErrorKind, ServiceError, conflict, existing, require_version
@@ -163,7 +163,7 @@ class AbsentIdentityProviders:
         """Always fails."""
         raise _away()
 
-    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> str:
+    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> SignInTokens:
         """Always fails."""
         raise _away()
 

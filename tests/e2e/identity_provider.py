@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 import httpx
 import pytest
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from tests.e2e.service import ROOT, Json, Service
 
 PROGRAM = ROOT / "tests" / "node" / "identity_provider.mjs"
@@ -25,6 +25,8 @@ CLI_CALLBACK = "http://127.0.0.1/callback"
 MACHINE, MACHINE_SECRET = "machine", "the-secret-of-a-machine-at-the-provider"
 SIGNING_MACHINE = "signing-machine"
 SECRET = "the-secret-of-dragoman-at-the-provider"
+AT_TICKETS, AT_TICKETS_SECRET = "dragoman-at-tickets", "the-secret-of-dragoman-at-tickets"
+"""A client at the authorization server of an MCP server, which takes assertions of the identity provider."""
 RULES = [
     {"claim": "groups", "value": "admins", "role": "admin"},
     {"claim": "groups", "value": "agents", "role": "operator"},
@@ -44,15 +46,24 @@ class IdentityProvider:
     def sign_tokens_with(self, algorithm: str) -> None:
         httpx.post(f"{self.issuer}/test/algorithm/{algorithm}", trust_env=False, timeout=60.0).raise_for_status()
 
-    def tokens(self, name: str, *, scope: str = "openid profile email groups", resource: str | None = None) -> Json:
+    def tokens(
+        self,
+        name: str,
+        *,
+        scope: str = "openid profile email groups",
+        resource: str | None = None,
+        client_id: str = CLI_CLIENT,
+        callback: str = CLI_CALLBACK,
+        secret: str | None = None,
+    ) -> Json:
         """The tokens of a person, as a client on their machine gets them; with a `resource`, the access token is for it."""
         target = {} if resource is None else {"resource": resource}
         verifier = secrets.token_urlsafe(48)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
         query = {
             "response_type": "code",
-            "client_id": CLI_CLIENT,
-            "redirect_uri": CLI_CALLBACK,
+            "client_id": client_id,
+            "redirect_uri": callback,
             "scope": scope,
             "code_challenge": challenge,
             "code_challenge_method": "S256",
@@ -63,11 +74,14 @@ class IdentityProvider:
             form = {
                 "grant_type": "authorization_code",
                 "code": parse_qs(urlsplit(answer).query)["code"][0],
-                "redirect_uri": CLI_CALLBACK,
-                "client_id": CLI_CLIENT,
+                "redirect_uri": callback,
                 "code_verifier": verifier,
                 **target,
             }
+            if secret is not None:
+                browser.auth = (client_id, secret)
+            else:
+                form["client_id"] = client_id
             tokens = browser.post(f"{self.issuer}/token", data=form).raise_for_status().json()
         return dict(tokens)
 
@@ -106,8 +120,11 @@ def providing(service: Service) -> AbstractContextManager[IdentityProvider]:
 
 
 @contextmanager
-def providing_for(url: str, *, machine_keys: Sequence[JsonObject] = ()) -> Iterator[IdentityProvider]:
-    """The same, before there is a service at this URL. `machine_keys` are public keys of the client SIGNING_MACHINE."""
+def providing_for(
+    url: str, *, machine_keys: Sequence[JsonObject] = (), **options: JsonValue
+) -> Iterator[IdentityProvider]:
+    """The same, before there is a service at this URL. `machine_keys` are public keys of the client SIGNING_MACHINE;
+    `options` are further ones of the program."""
     assert NODE is not None
     wanted = {
         "redirectUris": [f"{url}/console/sign-in/callback"],
@@ -115,6 +132,7 @@ def providing_for(url: str, *, machine_keys: Sequence[JsonObject] = ()) -> Itera
         "groups": GROUPS,
         "resource": f"{url}/mcp",
         "machineKeys": [*machine_keys],
+        **options,
     }
     command = [NODE, str(PROGRAM), json.dumps(wanted)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

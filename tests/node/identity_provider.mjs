@@ -1,11 +1,16 @@
 // An OpenID Connect provider for tests, by the library oidc-provider. People sign in with their name alone.
 //
+// It also gives tokens on behalf of people (token_exchange.mjs): `audiences` are the URLs of servers by name, `assertionsFor` the
+// client at each authorization server that assertions are given for, `trusts` the issuer whose assertions are taken.
+//
 // The first argument is JSON: {redirectUris, postLogoutRedirectUris, groups: {NAME: [GROUP, …]}, resource, machineKeys}. Machines
 // sign in as `machine` with a secret, and as `signing-machine` with one of machineKeys, public JSON Web Keys. It prints
 // its issuer, and runs until its end. POST /test/algorithm/ALG gives it new keys, of another algorithm.
 import { generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import Provider from "oidc-provider";
+
+import { giveOnBehalf, JWT_BEARER, TOKEN_EXCHANGE } from "./token_exchange.mjs";
 
 const wanted = JSON.parse(process.argv[2]);
 let generation = 0;
@@ -26,8 +31,9 @@ function keys() {
 }
 
 function provider(issuer) {
+  const known = keys();
   const made = new Provider(issuer, {
-    jwks: { keys: keys() },
+    jwks: { keys: known },
     enabledJWA: { idTokenSigningAlgValues: ["RS256", "ES256", "EdDSA"] },
     clients: [
       {
@@ -35,8 +41,14 @@ function provider(issuer) {
         client_secret: "the-secret-of-dragoman-at-the-provider",
         redirect_uris: wanted.redirectUris,
         post_logout_redirect_uris: wanted.postLogoutRedirectUris,
-        grant_types: ["authorization_code", "refresh_token"],
+        grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE],
         id_token_signed_response_alg: algorithm,
+      },
+      {
+        ...machine,
+        client_id: "dragoman-at-tickets",
+        client_secret: "the-secret-of-dragoman-at-tickets",
+        grant_types: [JWT_BEARER],
       },
       {
         client_id: "dragoman-cli",
@@ -59,6 +71,7 @@ function provider(issuer) {
     scopes: ["openid", "profile", "email", "groups", "offline_access"],
     claims: { openid: ["sub"], profile: ["name"], email: ["email", "email_verified"], groups: ["groups"] },
     conformIdTokenClaims: false,
+    ...(wanted.idTokenLastsS ? { ttl: { IdToken: wanted.idTokenLastsS } } : {}),
     cookies: { keys: ["a key of this test"] },
     features: {
       devInteractions: { enabled: false },
@@ -86,6 +99,7 @@ function provider(issuer) {
     loadExistingGrant: (context) =>
       granted(context.oidc.provider, context.oidc.session.accountId, context.oidc.client.clientId),
   });
+  giveOnBehalf(made, { keys: known, wanted });
   made.on("server_error", (_, error) => console.error(error));
   return made;
 }

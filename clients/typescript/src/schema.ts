@@ -449,7 +449,7 @@ export interface components {
              * @description Kind of the authentication; the other fields depend on it.
              * @enum {string}
              */
-            type?: "bearer" | "api_key" | "oauth_client_credentials" | "oauth_authorization_code";
+            type?: "bearer" | "api_key" | "oauth_client_credentials" | "oauth_authorization_code" | "oauth_token_exchange" | "oauth_id_jag";
             /** @description Name of the header, for `api_key`. */
             header?: string;
             /** @description The bearer token: `[hidden]`, or the name of a secret. */
@@ -466,8 +466,14 @@ export interface components {
             key_id?: string | null;
             /** @description Requested scopes. */
             scopes?: string[];
-            /** @description The authorization server; null: the one that the MCP server names. */
+            /** @description The authorization server; null: the one that the MCP server names, or for token exchange the identity provider. */
             issuer?: string | null;
+            /** @description Name of the server at the identity provider, for token exchange. */
+            audience?: string | null;
+            /** @description URL of the server at the identity provider, for token exchange. */
+            resource?: string | null;
+            /** @description The token of the sign-in that is exchanged. */
+            subject_token?: components["schemas"]["SubjectToken"];
         };
         /**
          * AuthorizationCodeAuthBody
@@ -1736,6 +1742,41 @@ export interface components {
             status: "live" | "ready";
         };
         /**
+         * IdJagAuthBody
+         * @description Enterprise-managed authorization: the identity provider of each person gives an assertion (ID-JAG) for the server's
+         *     authorization server, which gives a token for it. Needs `credentials` `person`.
+         * @example {
+         *       "type": "oauth_id_jag",
+         *       "issuer": "https://auth.example.com",
+         *       "client_id": "dragoman",
+         *       "client_secret": {
+         *         "secret": "TICKETS_CLIENT_SECRET"
+         *       }
+         *     }
+         */
+        IdJagAuthBody: {
+            /**
+             * @description Kind of the authentication.
+             * @constant
+             */
+            type: "oauth_id_jag";
+            /** @description The authorization server of the MCP server. */
+            issuer: string;
+            /** @description Client id at this authorization server. */
+            client_id: string;
+            /** @description Write-only. This, or `private_key`. */
+            client_secret?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions (`private_key_jwt`), in place of a secret. */
+            private_key?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Id of the key in assertions (`kid`), if the server needs one. */
+            key_id?: string | null;
+            /**
+             * @description Default: what the authorization server gives.
+             * @default []
+             */
+            scopes?: string[];
+        };
+        /**
          * IdentityProviderBody
          * @description An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
          *     public client.
@@ -2172,10 +2213,10 @@ export interface components {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
-            auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | components["schemas"]["TokenExchangeAuthBody"] | components["schemas"]["IdJagAuthBody"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -2309,7 +2350,7 @@ export interface components {
             auth: components["schemas"]["AuthView"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls: components["schemas"]["TlsView"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools: string[] | null;
@@ -4792,6 +4833,12 @@ export interface components {
             input?: unknown;
         };
         /**
+         * SubjectToken
+         * @description The token of a person's sign-in that is exchanged. The values are part of the public contract.
+         * @enum {string}
+         */
+        SubjectToken: "id_token" | "access_token";
+        /**
          * TestFailureView
          * @description Why a test failed; `stderr` is the end of a started server's error output.
          */
@@ -4856,10 +4903,10 @@ export interface components {
                 [key: string]: string | components["schemas"]["SecretReference"];
             };
             /** @description Authentication at a server of kind http, sse or a2a. */
-            auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | components["schemas"]["TokenExchangeAuthBody"] | components["schemas"]["IdJagAuthBody"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -5046,6 +5093,46 @@ export interface components {
             subject: string | null;
             /** @description When the client certificate expires. */
             expires_at: string | null;
+        };
+        /**
+         * TokenExchangeAuthBody
+         * @description OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in for a token of the
+         *     server. Needs `credentials` `person`.
+         * @example {
+         *       "type": "oauth_token_exchange",
+         *       "audience": "tickets",
+         *       "scopes": [
+         *         "tickets:read"
+         *       ]
+         *     }
+         */
+        TokenExchangeAuthBody: {
+            /**
+             * @description Kind of the authentication.
+             * @constant
+             */
+            type: "oauth_token_exchange";
+            /** @description Default: the client that people sign in with. */
+            client_id?: string | null;
+            /** @description Write-only. This, or `private_key`. */
+            client_secret?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions (`private_key_jwt`), in place of a secret. */
+            private_key?: string | components["schemas"]["SecretReference"] | null;
+            /** @description Id of the key in assertions (`kid`), if the server needs one. */
+            key_id?: string | null;
+            /**
+             * @description Default: what the identity provider gives.
+             * @default []
+             */
+            scopes?: string[];
+            /** @description Another authorization server of the identity provider, at its origin. */
+            issuer?: string | null;
+            /** @description Name of the server at the identity provider. */
+            audience?: string | null;
+            /** @description URL of the server at the identity provider. Default: its `url`, without `audience`. */
+            resource?: string | null;
+            /** @description The token of the sign-in that is exchanged. */
+            subject_token?: components["schemas"]["SubjectToken"];
         };
         /**
          * ToolBlockedEvent
@@ -5608,10 +5695,10 @@ export interface components {
                 [key: string]: string | components["schemas"]["SecretReference"] | null;
             } | null;
             /** @description Replaced entirely, including its secrets. */
-            auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | null;
+            auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | components["schemas"]["TokenExchangeAuthBody"] | components["schemas"]["IdJagAuthBody"] | null;
             /** @description Replaced entirely, including its private key. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
             credentials?: components["schemas"]["Credentials"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;

@@ -5,7 +5,13 @@ from dataclasses import dataclass, field
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand, refused
 from application.identity.begin_sign_in import PendingSignIn
-from application.identity.ports import IdentityProviderClient, IdentityProviderDirectory, TokenVerifier
+from application.identity.ports import (
+    FinishedSignIn,
+    IdentityProviderClient,
+    IdentityProviderDirectory,
+    SignInListener,
+    TokenVerifier,
+)
 from application.system.ports import Clock
 from domain.identity.user import User
 
@@ -27,7 +33,7 @@ class FinishSignIn:
     - An answer that names another issuer is refused (RFC 9207), and so is one that names none where the identity
       provider promises to.
     - The ID token is for this service, and has the nonce of this sign-in.
-    - Who is admitted is decided by `AdmitPerson`.
+    - Who is admitted is decided by `AdmitPerson`. Tokens of others go nowhere.
 
     Raises: ServiceError sign_in_refused, token_invalid (UNAUTHENTICATED), identity_provider_unavailable.
     """
@@ -39,12 +45,14 @@ class FinishSignIn:
         client: IdentityProviderClient,
         tokens: TokenVerifier,
         admit_person: AdmitPerson,
+        listener: SignInListener,
         clock: Clock,
     ) -> None:
         self._providers = identity_providers
         self._client = client
         self._tokens = tokens
         self._admit = admit_person
+        self._listener = listener
         self._clock = clock
 
     async def execute(self, command: FinishSignInCommand) -> User:
@@ -61,8 +69,12 @@ class FinishSignIn:
             raise refused("The answer comes from another identity provider than was asked.")
         if command.error is not None or not command.code:
             raise refused("The identity provider did not sign you in.")
-        token = await self._client.redeem(
+        tokens = await self._client.redeem(
             provider, command.code, redirect_uri=pending.redirect_uri, verifier=pending.verifier
         )
-        verified = await self._tokens.verify(provider, token, nonce=pending.nonce)
-        return await self._admit.execute(AdmitPersonCommand(provider=provider, claims=verified.claims, signs_in=True))
+        verified = await self._tokens.verify(provider, tokens.id_token, nonce=pending.nonce)
+        admitted = AdmitPersonCommand(provider=provider, claims=verified.claims, signs_in=True)
+        user = await self._admit.execute(admitted)
+        finished = FinishedSignIn(user=user, provider=provider, tokens=tokens, id_token_expires_at=verified.expires_at)
+        await self._listener.signed_in(finished)
+        return user

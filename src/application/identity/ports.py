@@ -259,6 +259,30 @@ class ProviderMetadata:
     names_itself_in_answers: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignInTokens:
+    """What an identity provider gives for a code. The access token may be missing, and so may its lifetime."""
+
+    id_token: str = field(repr=False)
+    access_token: str | None = field(default=None, repr=False)
+    access_token_lasts_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedSignIn:
+    user: User
+    provider: IdentityProvider
+    tokens: SignInTokens
+    id_token_expires_at: datetime
+
+
+class SignInListener(Protocol):
+    """Who needs tokens of sign-ins."""
+
+    async def signed_in(self, finished: FinishedSignIn) -> None:
+        """A person has signed in. What fails here does not refuse the sign-in."""
+
+
 class TokenVerifier(Protocol):
     """Signed tokens (JWT) of identity providers."""
 
@@ -275,8 +299,8 @@ class IdentityProviderClient(Protocol):
 
     async def metadata(self, provider: IdentityProvider) -> ProviderMetadata: ...
 
-    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> str:
-        """The ID token for a code. Raises UNAUTHENTICATED `sign_in_refused`."""
+    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> SignInTokens:
+        """The tokens for a code, not verified. Raises UNAUTHENTICATED `sign_in_refused`."""
 
     async def count_keys(self, provider: IdentityProvider) -> int:
         """How many keys that can verify tokens the provider publishes, read now."""

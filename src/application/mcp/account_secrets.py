@@ -8,6 +8,7 @@ from application.mcp.authorization import (
     AuthorizationRequest,
     AuthorizedServer,
     McpAuthorizer,
+    PersonSignIn,
 )
 from domain.ids import ApiKeyId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets, account_owner
@@ -46,6 +47,9 @@ class AccountsWithSecrets:
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
         return await self._grants.complete(answer)
+
+    async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
+        return await self._grants.signed_in(server, sign_in)
 
     async def account(self, server: McpServer) -> Account | None:
         if not server.config.person_secrets:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, IdentityProviderId
 from domain.mcp.server import McpServer
 
 
@@ -51,6 +51,18 @@ class Account:
     renewed_at: datetime
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSignIn:
+    """Tokens of a person's sign-in with an identity provider, each with its end."""
+
+    provider_id: IdentityProviderId
+    issuer: str
+    id_token: str = field(repr=False)
+    id_token_expires_at: datetime
+    access_token: str | None = field(default=None, repr=False)
+    access_token_expires_at: datetime | None = None
+
+
 class McpAuthorizer(Protocol):
     async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
         """The URL for the person. With `browser`, only an answer with this value is accepted. Raises UNAVAILABLE `mcp_authorization_unavailable` with the
@@ -61,6 +73,11 @@ class McpAuthorizer(Protocol):
         """Store the tokens. Raises INVALID `authorization_unknown`, `authorization_elsewhere`,
         `authorization_mixed_up`, `authorization_refused`, `authorization_outdated`, UNAVAILABLE
         `mcp_authorization_unavailable`."""
+        ...
+
+    async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
+        """Store the sign-in of the person that the server acts for, from which tokens on their behalf come. False if it has
+        not the token that the server needs, or the person has no access."""
         ...
 
     async def account(self, server: McpServer) -> Account | None:

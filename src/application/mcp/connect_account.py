@@ -21,7 +21,8 @@ class ConnectAccountCommand:
 class ConnectAccount:
     """Rules:
     - People connect their own account, with any role; keys have none.
-    - Only for a server with credentials of each person, from an authorization server.
+    - Only for a server with credentials of each person, from an authorization server: not from what they give, nor their
+      sign-in.
     - The browser that begins is the one that brings the answer: no attacker gets a grant by sending
       others to the authorization server.
     - An account that is connected already is replaced, with what was granted before and what the server requires now.
@@ -36,9 +37,10 @@ class ConnectAccount:
 
     async def execute(self, command: ConnectAccountCommand) -> AuthorizationRequest:
         server = await account_server(self._servers, command.principal, command.server)
-        if server.config.person_secrets:
+        if server.config.person_secrets or server.config.is_on_behalf:
+            way = "Sign in again" if server.config.is_on_behalf else "Give it your secrets"
             raise conflict(
                 "mcp_server_auth_mismatch",
-                f"The MCP server {server.config.slug!r} has no authorization server. Give it your secrets.",
+                f"The MCP server {server.config.slug!r} is not connected by an authorization server. {way}.",
             )
         return await self._authorizer.begin(server, command.principal.key_id, browser=command.browser)

@@ -51,7 +51,7 @@ class AskForAccount:
             raise CallWithoutAccount(failure_text.asked_too_often(MAX_ROUNDS)) from failure
         question = Elicitation(
             request_id=ACCOUNT_QUESTION,
-            message=f"The MCP server {slug} is used with your own {_what(server)}, to continue.",
+            message=f"The MCP server {slug} is used {_how(server)}, to continue.",
             url=account_link(self._address, server),
         )
         acting = server.acting_for(context.scope.person_id)
@@ -70,10 +70,12 @@ class AskForAccount:
         raise InputAwaited(awaited) from failure
 
 
-def _what(server: McpServer) -> str:
+def _how(server: McpServer) -> str:
+    if server.config.is_on_behalf:
+        return "on your behalf. Sign in again on this page"
     if server.config.person_secrets:
-        return f"{', '.join(server.config.person_secrets)}. Give it on this page"
-    return "account. Connect it on this page"
+        return f"with your own {', '.join(server.config.person_secrets)}. Give it on this page"
+    return "with your own account. Connect it on this page"
 
 
 def without_account(given: InputRound | None) -> InputRound | None:

@@ -4,6 +4,7 @@ server."""
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from domain.errors import Violation
 from domain.secrets.secret import SecretRef, SecretValue, violations_of
@@ -59,8 +60,56 @@ class AuthorizationCodeAuth:
     issuer: str | None = None
 
 
-OAuthSettings = ClientCredentialsAuth | AuthorizationCodeAuth
+class SubjectToken(StrEnum):
+    """The token of a person's sign-in that is exchanged. The values are part of the public contract."""
+
+    ID_TOKEN = "id_token"
+    ACCESS_TOKEN = "access_token"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenExchangeAuth:
+    """OAuth token exchange (RFC 8693): the identity provider of a person exchanges a token of their sign-in for one of the
+    server.
+
+    - `issuer` names another authorization server of the identity provider, at its origin; None is the identity provider.
+    - Without `client_id`, Dragoman is the client that people sign in with.
+    - `audience` and `resource` name the server as the identity provider knows it; without both, `resource` is its URL.
+    """
+
+    client_id: str | None = None
+    client_secret: SecretValue | None = field(default=None, repr=False)
+    private_key: SecretValue | None = field(default=None, repr=False)
+    key_id: str | None = None
+    scopes: tuple[str, ...] = ()
+    issuer: str | None = None
+    audience: str | None = None
+    resource: str | None = None
+    subject_token: SubjectToken = SubjectToken.ID_TOKEN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdJagAuth:
+    """Enterprise-managed authorization: the identity provider of a person gives an assertion (ID-JAG) for the authorization
+    server `issuer`, which gives a token for it (RFC 7523). The client is the one there."""
+
+    client_id: str
+    client_secret: SecretValue | None = field(default=None, repr=False)
+    private_key: SecretValue | None = field(default=None, repr=False)
+    key_id: str | None = None
+    scopes: tuple[str, ...] = ()
+    issuer: str
+
+    @property
+    def subject_token(self) -> SubjectToken:
+        return SubjectToken.ID_TOKEN
+
+
+OnBehalfAuth = TokenExchangeAuth | IdJagAuth
+"""Tokens on behalf of each person, from their sign-in."""
+OAuthSettings = ClientCredentialsAuth | AuthorizationCodeAuth | OnBehalfAuth
 ServerAuth = BearerAuth | ApiKeyAuth | OAuthSettings
+MAX_NAME = 2_048
 
 
 def header_of(auth: ServerAuth) -> str:
@@ -75,7 +124,7 @@ def secrets_of(auth: ServerAuth) -> dict[str, SecretValue]:
             return {"token": auth.token}
         case ApiKeyAuth():
             return {"value": auth.value}
-        case ClientCredentialsAuth():
+        case ClientCredentialsAuth() | TokenExchangeAuth() | IdJagAuth():
             return _given(client_secret=auth.client_secret, private_key=auth.private_key)
         case AuthorizationCodeAuth():
             return _given(client_secret=auth.client_secret)
@@ -88,16 +137,20 @@ def wrong_with(auth: ServerAuth) -> Iterator[Violation]:
             yield Violation(path=f"auth.{name}", message="must not be empty")
         is_fixed = isinstance(auth, BearerAuth | ApiKeyAuth)
         yield from violations_of(f"auth.{name}", value, of_persons=is_fixed)
+    if isinstance(auth, OAuthSettings):
+        yield from _wrong_with_oauth(auth)
     match auth:
         case ApiKeyAuth():
             if not _HEADER_NAME.fullmatch(auth.header):
                 yield Violation(path="auth.header", message="is not the name of an HTTP header")
-        case ClientCredentialsAuth():
-            yield from _wrong_with_client(auth)
-            yield from _wrong_with_oauth(auth)
-        case AuthorizationCodeAuth():
-            yield from _wrong_with_oauth(auth)
-        case BearerAuth():
+        case ClientCredentialsAuth() | IdJagAuth():
+            if auth.client_secret is None and auth.private_key is None:
+                yield Violation(path="auth.client_secret", message="must be given, or else private_key")
+            yield from _wrong_with_key(auth)
+        case TokenExchangeAuth():
+            yield from _wrong_with_key(auth)
+            yield from _wrong_with_names(auth)
+        case BearerAuth() | AuthorizationCodeAuth():
             pass
 
 
@@ -105,10 +158,16 @@ def _given(**secrets: SecretValue | None) -> dict[str, SecretValue]:
     return {name: value for name, value in secrets.items() if value is not None}
 
 
-def _wrong_with_client(auth: ClientCredentialsAuth) -> Iterator[Violation]:
+def _wrong_with_names(auth: TokenExchangeAuth) -> Iterator[Violation]:
+    for name, text in (("audience", auth.audience), ("resource", auth.resource)):
+        if text is not None and not (0 < len(text) <= MAX_NAME and text.isprintable()):
+            yield Violation(path=f"auth.{name}", message=f"must have 1 to {MAX_NAME} printable characters")
+
+
+def _wrong_with_key(auth: ClientCredentialsAuth | OnBehalfAuth) -> Iterator[Violation]:
     """A client proves itself in one way."""
-    if (auth.client_secret is None) == (auth.private_key is None):
-        yield Violation(path="auth.client_secret", message="must be given, or else private_key")
+    if auth.client_secret is not None and auth.private_key is not None:
+        yield Violation(path="auth.client_secret", message="must not be given beside private_key")
     if auth.key_id is not None and (auth.private_key is None or not auth.key_id):
         yield Violation(path="auth.key_id", message="must name the private_key")
 

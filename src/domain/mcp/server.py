@@ -10,7 +10,15 @@ from fnmatch import fnmatchcase
 
 from domain.errors import Violation, invalid
 from domain.ids import McpServerId, OrganizationId, UserId
-from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, ServerAuth, header_of, secrets_of, wrong_with
+from domain.mcp.auth import (
+    AuthorizationCodeAuth,
+    OAuthSettings,
+    OnBehalfAuth,
+    ServerAuth,
+    header_of,
+    secrets_of,
+    wrong_with,
+)
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.declared_tool import DeclaredTool, wrong_declarations
 from domain.mcp.entry_origin import EntryOrigin
@@ -185,6 +193,11 @@ class McpServerConfig:
         return self.tools is None or any(fnmatchcase(tool_name, entry) for entry in self.tools)
 
     @property
+    def is_on_behalf(self) -> bool:
+        """Whether the sign-in of each person is their account at the server."""
+        return isinstance(self.auth, OnBehalfAuth)
+
+    @property
     def answers_calls_only(self) -> bool:
         """Whether the server is sent tool calls and nothing else, because its tools are declared."""
         return bool(self.declared_tools)
@@ -251,14 +264,16 @@ class McpServerConfig:
         takes_secrets = bool(self.person_secrets)
         if self.credentials is Credentials.ORGANIZATION:
             message = "must be person, because each person gives a secret person:NAME"
-            return [Violation(path="credentials", message=message)] if takes_secrets else []
-        is_oauth = isinstance(self.auth, ClientCredentialsAuth | AuthorizationCodeAuth)
-        has_consents = isinstance(self.auth, AuthorizationCodeAuth)
-        is_one_way = not is_oauth if takes_secrets else has_consents
+            if self.is_on_behalf:
+                message = "must be person: auth of this type is on behalf of each person"
+            return [Violation(path="credentials", message=message)] if takes_secrets or self.is_on_behalf else []
+        by_person = isinstance(self.auth, AuthorizationCodeAuth) or self.is_on_behalf
+        is_one_way = not isinstance(self.auth, OAuthSettings) if takes_secrets else by_person
         if self.kind in (McpServerKind.HTTP, McpServerKind.SSE) and is_one_way:
             return []
         message = (
-            "person needs kind http or sse, and auth of type oauth_authorization_code or else a secret person:NAME"
+            "person needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, "
+            "or else a secret person:NAME"
         )
         return [Violation(path="credentials", message=message)]
 

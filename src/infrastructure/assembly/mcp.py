@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from application.gateway.subscriptions.subscribers import Subscribers
-from application.identity.ports import OrganizationStore
+from application.identity.ports import IdentityProviderDirectory, OrganizationStore
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
@@ -76,6 +76,7 @@ def oauth(
     secrets: SecretStore,
     external_secrets: ExternalSecrets,
     store: SqlOAuthStore,
+    identity_providers: IdentityProviderDirectory,
     known_secrets: KnownSecrets,
     egress: EgressPolicy,
     proxies: Proxies,
@@ -92,6 +93,7 @@ def oauth(
             store=store,
             secrets=SecretValues(secrets=secrets, known=known_secrets, forget=external_secrets.forget),
             find_server=servers.get,
+            find_provider=identity_providers.named,
             address=address,
             clock=clock,
             is_told=rows.fresh,

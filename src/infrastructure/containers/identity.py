@@ -25,7 +25,6 @@ from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.delete_identity_provider import DeleteIdentityProvider
 from application.identity.describe_caller import DescribeCaller
-from application.identity.finish_sign_in import FinishSignIn
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.key_validity import KeyValidity
@@ -96,7 +95,6 @@ class Identity(containers.DeclarativeContainer):
     list_sessions = singleton(ListSessions)
     session_of_user = singleton(SessionOfUser, limits=key_limits)
     begin_sign_in = singleton(BeginSignIn, client=identity_client)
-    finish_sign_in = singleton(FinishSignIn, client=identity_client, tokens=signed_tokens, admit_person=admit_person)
     sign_out_address = singleton(SignOutAddress, client=identity_client)
     assignable_roles = singleton(AssignableRoles)
     create_identity_provider = singleton(

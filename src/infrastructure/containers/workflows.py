@@ -2,7 +2,9 @@
 
 from dependency_injector import containers, providers
 
+from application.identity.finish_sign_in import FinishSignIn
 from application.mcp.account_connected import AccountConnected
+from application.mcp.connect_by_sign_in import ConnectBySignIn
 from application.mcp.finish_mcp_authorization import FinishMcpAuthorization
 from application.mcp.give_account_secrets import GiveAccountSecrets
 from application.runs.execution.active_runs import ActiveRuns, LeaseSettings
@@ -81,6 +83,15 @@ class Workflows(containers.DeclarativeContainer):
         authorizer=McpServers.accounts,
         connections=McpServers.announced_connections,
         accounts=account_connected,
+    )
+    finish_sign_in = singleton(
+        FinishSignIn,
+        client=Identity.identity_client,
+        tokens=Identity.signed_tokens,
+        admit_person=Identity.admit_person,
+        listener=singleton(
+            ConnectBySignIn, servers=Storage.fresh_servers, authorizer=McpServers.accounts, accounts=account_connected
+        ),
     )
     give_account_secrets = singleton(GiveAccountSecrets, servers=Storage.fresh_servers, accounts=account_connected)
     advance_workflow = singleton(

@@ -7,7 +7,7 @@ from functools import partial
 from urllib.parse import quote, urlencode, urlsplit
 
 from application.identity.admit_person import refused
-from application.identity.ports import ProviderMetadata
+from application.identity.ports import ProviderMetadata, SignInTokens
 from application.system.lru import LruCache
 from application.system.ports import Clock
 from application.system.shared_work import SharedWork
@@ -29,6 +29,7 @@ FAMILIES = {
 }
 """Asymmetric algorithms by type of key. A token's header never chooses another."""
 _OK, _FIRST_SERVER_ERROR = 200, 500
+_DAY_S = 86_400
 _WELL_KNOWN = "/.well-known/openid-configuration"
 
 
@@ -60,7 +61,7 @@ class IdentityProviderDocuments:
             names_itself_in_answers=document.get("authorization_response_iss_parameter_supported") is True,
         )
 
-    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> str:
+    async def redeem(self, provider: IdentityProvider, code: str, *, redirect_uri: str, verifier: str) -> SignInTokens:
         document = await self._discovered(provider.issuer)
         endpoint = _required(document, "token_endpoint", provider.issuer)
         form = {
@@ -80,10 +81,15 @@ class IdentityProviderDocuments:
         answer = await self._send("POST", endpoint, headers=tuple(headers), body=urlencode(form).encode())
         if answer.status >= _FIRST_SERVER_ERROR:
             raise unavailable(endpoint, f"answered with HTTP status {answer.status}")
-        token = _object(answer.text).get("id_token") if answer.status == _OK else None
+        given = _object(answer.text) if answer.status == _OK else {}
+        token, access, lasts = (given.get(name) for name in ("id_token", "access_token", "expires_in"))
         if not isinstance(token, str):
             raise refused("The identity provider did not accept this sign-in. Begin it again.")
-        return token
+        return SignInTokens(
+            id_token=token,
+            access_token=access if isinstance(access, str) else None,
+            access_token_lasts_s=min(lasts, _DAY_S) if isinstance(lasts, int) and lasts > 0 else None,
+        )
 
     async def count_keys(self, provider: IdentityProvider) -> int:
         self._known.pop(provider.issuer)

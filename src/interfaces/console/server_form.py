@@ -29,6 +29,8 @@ AUTH_TYPES: Mapping[str, str] = {
     "api_key": "API key in a header",
     "oauth_client_credentials": "OAuth: client credentials",
     "oauth_authorization_code": "OAuth: consent of a person",
+    "oauth_token_exchange": "OAuth: on behalf of each person (token exchange)",
+    "oauth_id_jag": "OAuth: managed by the identity provider (ID-JAG)",
 }
 ENTRY_GROUPS: Mapping[str, str] = {"env": "Environment", "headers": "Headers"}
 MAX_ENTRIES = 200
@@ -56,12 +58,16 @@ _AUTH_TEXTS: Mapping[str, tuple[str, ...]] = {
     "api_key": ("header",),
     "oauth_client_credentials": ("client_id", "key_id", "issuer"),
     "oauth_authorization_code": ("client_id", "issuer"),
+    "oauth_token_exchange": ("client_id", "key_id", "issuer", "audience", "resource", "subject_token"),
+    "oauth_id_jag": ("client_id", "key_id", "issuer"),
 }
 _AUTH_SECRETS: Mapping[str, tuple[str, ...]] = {
     "bearer": ("token",),
     "api_key": ("value",),
     "oauth_client_credentials": ("client_secret", "private_key"),
     "oauth_authorization_code": ("client_secret",),
+    "oauth_token_exchange": ("client_secret", "private_key"),
+    "oauth_id_jag": ("client_secret", "private_key"),
 }
 _ENTRY = re.compile(r"(env|headers)-(\d{1,4})-name")
 
@@ -155,7 +161,7 @@ class FilledIn:
         if auth is None or (auth_view(auth) or {}).get("type") != kind:
             return None
         # A client secret without its client id is useless: removing the id removes the secret.
-        alone = kind == "oauth_authorization_code" and self._text("auth.client_id") is None
+        alone = kind in ("oauth_authorization_code", "oauth_token_exchange") and self._text("auth.client_id") is None
         return None if alone else secrets_of(auth).get(name)
 
     def _secret(self, name: str, stored: SecretValue | None) -> object:

@@ -81,6 +81,21 @@ async def test_a_person_connects_sees_and_disconnects_their_own_account(service:
     ]
 
 
+@pytest.mark.requirement("P4")
+async def test_for_a_server_on_their_behalf_people_are_led_to_sign_in_again_and_back(service: Service) -> None:
+    await people(service)
+    auth = {"type": "oauth_token_exchange"}
+    assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json={"auth": auth})).status_code == 200
+    headers = await signed_in(service, ANN)
+    page = await browse(service, "GET", "/console/accounts?server=tickets", headers=headers)
+    assert 'href="/console/sign-in?next=/console/accounts%3Fserver=tickets"' in page.text
+    assert "/console/accounts/tickets/connect" not in page.text
+    refused = await browse(service, "POST", "/console/accounts/tickets/connect", headers=headers)
+    assert refused.status_code == 409
+    sign_in = await browse(service, "GET", "/console/sign-in?next=/console/accounts%3Fserver=tickets", headers=headers)
+    assert 'value="/console/accounts?server=tickets"' in sign_in.text
+
+
 async def test_the_consent_of_another_browser_is_refused_and_the_state_used_up(service: Service) -> None:
     await people(service)
     back, cookie = await begun(service, ANN)

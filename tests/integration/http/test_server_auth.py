@@ -67,6 +67,84 @@ async def test_auth_is_taken_and_shown_without_its_secrets(
     assert PLANTED not in made.text + read.text + audit.text
 
 
+ON_BEHALF = {"type": "oauth_token_exchange", "audience": "tickets", "scopes": ["read"]}
+BY_ASSERTION = {
+    "type": "oauth_id_jag",
+    "issuer": "https://auth.example.org",
+    "client_id": "dragoman",
+    "client_secret": PLANTED,
+}
+
+
+@pytest.mark.requirement("P4")
+@pytest.mark.parametrize(
+    ("auth", "shown"),
+    [
+        (
+            ON_BEHALF,
+            {
+                **ON_BEHALF,
+                "client_id": None,
+                "client_secret": None,
+                "private_key": None,
+                "key_id": None,
+                "issuer": None,
+                "resource": None,
+                "subject_token": "id_token",
+            },
+        ),
+        (
+            BY_ASSERTION,
+            {**BY_ASSERTION, "client_secret": "[hidden]", "private_key": None, "key_id": None, "scopes": []},
+        ),
+    ],
+    ids=["token exchange", "id-jag"],
+)
+async def test_auth_on_behalf_of_people_needs_their_own_credentials(
+    service: Service, auth: dict[str, object], shown: dict[str, object]
+) -> None:
+    shared = await service.call("POST", "/v1/mcp-servers", json={**REMOTE, "auth": auth})
+    assert paths_of(problem_of(shared, 422, "mcp_server_invalid")) == ["credentials"]
+    made = await service.call("POST", "/v1/mcp-servers", json={**REMOTE, "auth": auth, "credentials": "person"})
+    assert (made.status_code, made.json()["auth"]) == (201, shown)
+    assert PLANTED not in made.text
+
+
+@pytest.mark.requirement("P4")
+async def test_the_forms_of_auth_on_behalf_of_people_are_saved_and_edited(service: Service) -> None:
+    admin = await signed_in(service)
+    cases: tuple[tuple[dict[str, str], dict[str, object]], ...] = (
+        (
+            {"auth.type": "oauth_token_exchange", "auth.audience": "a", "auth.subject_token": "access_token"},
+            {"type": "oauth_token_exchange", "audience": "a", "subject_token": "access_token", "client_id": None},
+        ),
+        (
+            {
+                "auth.type": "oauth_id_jag",
+                "auth.issuer": "https://auth.example.org",
+                "auth.client_id": "me",
+                "auth.client_secret": PLANTED,
+            },
+            {"type": "oauth_id_jag", "issuer": "https://auth.example.org", "client_secret": "[hidden]"},
+        ),
+    )
+    for number, (fields, expected) in enumerate(cases):
+        part = await browse(
+            service, "GET", f"/console/parts/server-auth?auth.type={fields['auth.type']}", headers=admin
+        )
+        assert all(f'name="{name}"' in part.text for name in fields if name != "auth.type")
+        form = {**REMOTE, "slug": f"s{number}", "enabled": "on", "credentials": "person", **fields}
+        answer = await browse(service, "POST", "/console/servers-new", headers=admin, data=form)
+        assert answer.status_code == 200, answer.text
+        page = await browse(service, "GET", f"/console/servers/s{number}/edit", headers=admin)
+        assert PLANTED not in page.text
+        again = {name: value for name, value in form.items() if value != PLANTED} | {"revision": "1", "timeout_s": "9"}
+        answer = await browse(service, "POST", f"/console/servers/s{number}/edit", headers=admin, data=again)
+        assert answer.status_code == 200, answer.text
+        auth = (await service.call("GET", f"/v1/mcp-servers/s{number}")).json()["auth"]
+        assert auth.items() >= expected.items()
+
+
 @pytest.mark.parametrize(
     ("auth", "paths"),
     [
@@ -92,6 +170,17 @@ async def test_auth_is_taken_and_shown_without_its_secrets(
             {"auth.private_key"},
         ),
         ({**BY_PERSON, "client_secret": PLANTED}, {"auth.client_secret"}),
+        ({"type": "oauth_token_exchange", "client_secret": PLANTED}, {"auth.client_secret", "credentials"}),
+        (
+            {"type": "oauth_token_exchange", "audience": "", "resource": "a\nb"},
+            {"auth.audience", "auth.resource", "credentials"},
+        ),
+        ({"type": "oauth_token_exchange", "subject_token": "refresh_token"}, {"auth.subject_token"}),
+        ({"type": "oauth_id_jag", "client_id": "me", "client_secret": PLANTED}, {"auth.issuer"}),
+        (
+            {"type": "oauth_id_jag", "client_id": "me", "issuer": "https://a.example"},
+            {"auth.client_secret", "credentials"},
+        ),
         ({**BY_PERSON, "scopes": ["a b"], "issuer": "auth.example.org"}, {"auth.scopes.0", "auth.issuer"}),
     ],
 )

@@ -26,6 +26,7 @@ from infrastructure.mcp.transports.remote import RemoteClient
 from infrastructure.runtime.public_address import ListeningAddress
 from infrastructure.secrets.redaction import Redactor
 from tests.doubles.oauth import InMemoryOAuthStore
+from tests.doubles.people import InMemoryIdentityProviderStore
 from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
@@ -277,6 +278,7 @@ async def oauth_world(*, egress: EgressPolicy = LOOPBACK, address: str = HERE, u
             store=store,
             secrets=SecretValues(secrets=secrets, known=KnownSecrets(redactor)),
             find_server=find,
+            find_provider=InMemoryIdentityProviderStore(state).named,
             address=ListeningAddress(address),
             clock=clock,
             is_told=lambda: is_told,

@@ -17,7 +17,8 @@ from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.news import Listed
 from application.mcp.ports import ConnectionScope, McpCall, McpReply
 from application.system.shared_permits import SharedPermits
-from domain.ids import McpServerId, OrganizationId, RunId, ThreadId
+from domain.identity.identity_provider import IdentityProvider
+from domain.ids import IdentityProviderId, McpServerId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonValue
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
@@ -163,6 +164,11 @@ async def sdk_connections(
         yield connections
     # By name: servers that run in this event loop have tasks of their own.
     assert not [task for task in asyncio.all_tasks() - before if task.get_name().startswith("mcp-")]
+
+
+async def no_provider(provider_id: IdentityProviderId) -> IdentityProvider | None:
+    """No identity provider is registered."""
+    return None
 
 
 def _no_oauth(server: McpServer) -> Credentials:

@@ -12,27 +12,18 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from application.mcp.ports import McpFailure
-from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import ClientCredentialsAuth
 from domain.mcp.server import McpServer
 from domain.secrets.secret import Secret, SecretRef
 from infrastructure.identity.signing_keys import read_signing_key
 from infrastructure.mcp.connections.pool import SdkMcpConnections
-from infrastructure.mcp.known_secrets import KnownSecrets
-from infrastructure.mcp.oauth.parts import OAuthParts
-from infrastructure.mcp.secret_values import SecretValues
-from infrastructure.mcp.transports.remote import RemoteClient
-from infrastructure.runtime.public_address import ListeningAddress
-from infrastructure.runtime.system import SystemClock
-from infrastructure.secrets.redaction import REDACTED, Redactor
+from infrastructure.secrets.redaction import REDACTED
 from tests.builders import ORG, START, an_audit_event
-from tests.doubles.oauth import InMemoryOAuthStore
-from tests.doubles.secrets import InMemorySecretStore
-from tests.doubles.state import InMemoryState
 from tests.e2e.identity_provider import MACHINE, MACHINE_SECRET, SIGNING_MACHINE, needs_identity_provider, providing_for
+from tests.integration.mcp.oauth_processes import Processes
 from tests.integration.mcp.oauth_world import HERE
-from tests.integration.mcp.parts import IN_RUN, LOOPBACK, a_call, remote, sdk_connections, text_of
-from tests.integration.mcp.trusting_server import TrustingServer, trusting
+from tests.integration.mcp.parts import IN_RUN, a_call, text_of
+from tests.integration.mcp.trusting_server import trusting
 
 pytestmark = [pytest.mark.requirement("P4"), needs_identity_provider()]
 
@@ -50,49 +41,13 @@ KEYS = {
 }
 
 
-class Clients:
-    """Processes of a service on one database."""
-
-    def __init__(self, server: TrustingServer) -> None:
-        self.server = server
-        self.state = InMemoryState()
-        self.store = InMemoryOAuthStore(self.state)
-        self.secrets = InMemorySecretStore(self.state)
-        self.redactor = Redactor()
-
-    def registered(self, auth: ClientCredentialsAuth) -> McpServer:
-        server = remote(self.server.url, auth=auth)
-        self.state.servers[server.id] = server
-        return server
-
-    @asynccontextmanager
-    async def process(self) -> AsyncIterator[SdkMcpConnections]:
-        async def find(organization_id: OrganizationId, server_id: McpServerId) -> McpServer | None:
-            return self.state.servers.get(server_id)
-
-        oauth = OAuthParts(
-            remote=RemoteClient(egress=LOOPBACK),
-            store=self.store,
-            secrets=SecretValues(secrets=self.secrets, known=KnownSecrets(self.redactor)),
-            find_server=find,
-            address=ListeningAddress(HERE),
-            clock=SystemClock(),
-            is_told=lambda: False,
-        )
-        try:
-            async with sdk_connections(oauth=oauth, redactor=self.redactor) as connections:
-                yield connections
-        finally:
-            await oauth.close()
-
-
 @asynccontextmanager
-async def clients(*keys: tuple[str, str]) -> AsyncIterator[Clients]:
+async def clients(*keys: tuple[str, str]) -> AsyncIterator[Processes]:
     """`keys` are algorithms and private keys that the authorization server knows."""
     public = [{**read_signing_key(pem.encode()).public, "alg": alg, "kid": alg, "use": "sig"} for alg, pem in keys]
     with providing_for(HERE, machine_keys=public) as provider:
         async with trusting(provider.issuer) as server:
-            yield Clients(server)
+            yield Processes(server)
 
 
 async def who_am_i(connections: SdkMcpConnections, server: McpServer) -> str:

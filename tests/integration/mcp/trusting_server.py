@@ -30,6 +30,10 @@ class TrustingServer:
     seen: list[dict[str, Any]] = field(default_factory=list)
     """The claims of each token, in the order of the requests."""
 
+    def trust(self, issuer: str) -> None:
+        """Take tokens of this issuer from now on."""
+        self.issuer, self.keys = issuer, jwt.PyJWKClient(f"{issuer}/jwks")
+
     async def verify_token(self, token: str) -> AccessToken | None:
         try:
             claims = await anyio.to_thread.run_sync(partial(self._claims, token))
@@ -50,10 +54,10 @@ class TrustingServer:
 
 
 @asynccontextmanager
-async def trusting(issuer: str, *, jwks: str = "/jwks") -> AsyncIterator[TrustingServer]:
+async def trusting(issuer: str) -> AsyncIterator[TrustingServer]:
     port = free_port()
     url = f"http://127.0.0.1:{port}/mcp"
-    trusting = TrustingServer(issuer=issuer, url=url, keys=jwt.PyJWKClient(f"{issuer}{jwks}"))
+    trusting = TrustingServer(issuer=issuer, url=url, keys=jwt.PyJWKClient(f"{issuer}/jwks"))
     auth = AuthSettings(
         issuer_url=AnyHttpUrl(issuer), resource_server_url=AnyHttpUrl(url), validate_token_resource=False
     )

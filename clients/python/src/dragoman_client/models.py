@@ -1992,6 +1992,10 @@ class StartWorkflowRunBody(TypedDict):
     """Any JSON value that fits the entrypoint's schema."""
 
 
+SubjectToken: TypeAlias = Literal['id_token', 'access_token']
+"""The token of a person's sign-in that is exchanged. The values are part of the public contract."""
+
+
 class TestFailureView(TypedDict):
     """Why a test failed; `stderr` is the end of a started server's error output."""
 
@@ -2086,6 +2090,34 @@ class TlsView(TypedDict):
     """Subject of the client certificate."""
     expires_at: str | None
     """When the client certificate expires."""
+
+
+class TokenExchangeAuthBody(TypedDict):
+    """
+    OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in for a token of the
+    server. Needs `credentials` `person`.
+    """
+
+    type: Literal['oauth_token_exchange']
+    """Kind of the authentication."""
+    client_id: NotRequired[str | None]
+    """Default: the client that people sign in with."""
+    client_secret: NotRequired[str | SecretReference | None]
+    """Write-only. This, or `private_key`."""
+    private_key: NotRequired[str | SecretReference | None]
+    """Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions (`private_key_jwt`), in place of a secret."""
+    key_id: NotRequired[str | None]
+    """Id of the key in assertions (`kid`), if the server needs one."""
+    scopes: NotRequired[list[str]]
+    """Default: what the identity provider gives."""
+    issuer: NotRequired[str | None]
+    """Another authorization server of the identity provider, at its origin."""
+    audience: NotRequired[str | None]
+    """Name of the server at the identity provider."""
+    resource: NotRequired[str | None]
+    """URL of the server at the identity provider. Default: its `url`, without `audience`."""
+    subject_token: NotRequired[SubjectToken]
+    """The token of the sign-in that is exchanged."""
 
 
 ToolHealth: TypeAlias = Literal['available', 'quarantined', 'not_installed', 'installing', 'disconnected', 'connecting', 'connected', 'unhealthy', 'needs_auth', 'disabled', 'error']
@@ -2914,7 +2946,7 @@ class AuthView(TypedDict):
     values.
     """
 
-    type: NotRequired[Literal['bearer', 'api_key', 'oauth_client_credentials', 'oauth_authorization_code']]
+    type: NotRequired[Literal['bearer', 'api_key', 'oauth_client_credentials', 'oauth_authorization_code', 'oauth_token_exchange', 'oauth_id_jag']]
     """Kind of the authentication; the other fields depend on it."""
     header: NotRequired[str]
     """Name of the header, for `api_key`."""
@@ -2933,7 +2965,13 @@ class AuthView(TypedDict):
     scopes: NotRequired[list[str]]
     """Requested scopes."""
     issuer: NotRequired[str | None]
-    """The authorization server; null: the one that the MCP server names."""
+    """The authorization server; null: the one that the MCP server names, or for token exchange the identity provider."""
+    audience: NotRequired[str | None]
+    """Name of the server at the identity provider, for token exchange."""
+    resource: NotRequired[str | None]
+    """URL of the server at the identity provider, for token exchange."""
+    subject_token: NotRequired[SubjectToken]
+    """The token of the sign-in that is exchanged."""
 
 
 class AuthorizationCodeAuthBody(TypedDict):
@@ -3280,6 +3318,28 @@ class GroupList(TypedDict):
     """The entries of the page, in the order of the list."""
 
 
+class IdJagAuthBody(TypedDict):
+    """
+    Enterprise-managed authorization: the identity provider of each person gives an assertion (ID-JAG) for the server's
+    authorization server, which gives a token for it. Needs `credentials` `person`.
+    """
+
+    type: Literal['oauth_id_jag']
+    """Kind of the authentication."""
+    issuer: str
+    """The authorization server of the MCP server."""
+    client_id: str
+    """Client id at this authorization server."""
+    client_secret: NotRequired[str | SecretReference | None]
+    """Write-only. This, or `private_key`."""
+    private_key: NotRequired[str | SecretReference | None]
+    """Write-only: a private key in PEM (P-256, Ed25519 or RSA) that signs assertions (`private_key_jwt`), in place of a secret."""
+    key_id: NotRequired[str | None]
+    """Id of the key in assertions (`kid`), if the server needs one."""
+    scopes: NotRequired[list[str]]
+    """Default: what the authorization server gives."""
+
+
 class IdentityProviderBody(TypedDict):
     """
     An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
@@ -3407,12 +3467,12 @@ class McpServerBody(TypedDict):
     """Address of a server of kind http, sse or a2a."""
     headers: NotRequired[dict[str, str | SecretReference]]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
-    auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
+    auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | TokenExchangeAuthBody | IdJagAuthBody | None]
     """Authentication at a server of kind http, sse or a2a."""
     tls: NotRequired[TlsBody | None]
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -3504,7 +3564,7 @@ class McpServerView(TypedDict):
     tls: TlsView | None
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: Credentials
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: list[str] | None
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: list[DeclaredToolView]
@@ -4183,12 +4243,12 @@ class TestMcpServerBody(TypedDict):
     """Address of a server of kind http, sse or a2a."""
     headers: NotRequired[dict[str, str | SecretReference]]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
-    auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
+    auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | TokenExchangeAuthBody | IdJagAuthBody | None]
     """Authentication at a server of kind http, sse or a2a."""
     tls: NotRequired[TlsBody | None]
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -4459,12 +4519,12 @@ class UpdateMcpServerBody(TypedDict):
     """Address of a server of kind http, sse or a2a."""
     headers: NotRequired[dict[str, str | SecretReference | None] | None]
     """Headers of requests to a remote server. Values are write-only, or references to named secrets."""
-    auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | None]
+    auth: NotRequired[BearerAuthBody | ApiKeyAuthBody | ClientCredentialsAuthBody | AuthorizationCodeAuthBody | TokenExchangeAuthBody | IdJagAuthBody | None]
     """Replaced entirely, including its secrets."""
     tls: NotRequired[TlsBody | None]
     """Replaced entirely, including its private key."""
     credentials: NotRequired[Credentials | None]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody] | None]

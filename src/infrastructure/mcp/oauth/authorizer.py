@@ -17,12 +17,13 @@ from application.mcp.authorization import (
     AuthorizationAnswer,
     AuthorizationRequest,
     AuthorizedServer,
+    PersonSignIn,
 )
 from application.mcp.oauth_client import CALLBACK_PATH, CLIENT_PATH, PublicAddress, public_url
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.ids import ApiKeyId, McpServerId, OrganizationId
-from domain.mcp.auth import AuthorizationCodeAuth
+from domain.mcp.auth import AuthorizationCodeAuth, OnBehalfAuth, SubjectToken
 from domain.mcp.server import McpServer
 from infrastructure.mcp.faults import TransportFailedError, auth_fault
 from infrastructure.mcp.oauth.broker import TokenBroker
@@ -30,10 +31,10 @@ from infrastructure.mcp.oauth.challenge import Challenge
 from infrastructure.mcp.oauth.client_proofs import ClientProofs
 from infrastructure.mcp.oauth.clients import Clients
 from infrastructure.mcp.oauth.discovery import Discovery, FoundServer
-from infrastructure.mcp.oauth.grants import OAuthStore, PendingAuthorization, binding_of
+from infrastructure.mcp.oauth.grants import Grant, OAuthClient, OAuthStore, PendingAuthorization, Subject, binding_of
 from infrastructure.mcp.oauth.obtaining import granted
 from infrastructure.mcp.oauth.requests import ServerRequests
-from infrastructure.mcp.oauth.tokens import TokenEndpoint, TokenRefusedError, error_code
+from infrastructure.mcp.oauth.tokens import NONE, TokenEndpoint, TokenRefusedError, error_code
 
 PENDING_FOR = timedelta(minutes=10)
 _OFFLINE = "offline_access"
@@ -115,11 +116,37 @@ class OAuthAuthorizer:
             server=server, key_id=pending.key_id, issuer=pending.issuer, had_grant=former is not None
         )
 
+    async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
+        auth = server.config.auth
+        assert isinstance(auth, OnBehalfAuth)
+        token, expires_at = sign_in.id_token, sign_in.id_token_expires_at
+        if auth.subject_token is SubjectToken.ACCESS_TOKEN:
+            if sign_in.access_token is None or sign_in.access_token_expires_at is None:
+                return False
+            token, expires_at = sign_in.access_token, sign_in.access_token_expires_at
+        grant = Grant(
+            binding=binding_of(server.config),
+            issuer=auth.issuer or sign_in.issuer,
+            resource="",
+            token_endpoint="",
+            client=OAuthClient(client_id="", auth_method=NONE),
+            scope=None,
+            obtained_at=self._clock.now(),
+            expires_at=None,
+            access_token=None,
+            refresh_token=None,
+            subject=Subject(
+                provider_id=sign_in.provider_id, token=token, kind=auth.subject_token, expires_at=expires_at
+            ),
+        )
+        return await self._broker.store(server, grant)
+
     async def account(self, server: McpServer) -> Account | None:
         grant = await self._broker.grant(server)
-        if grant is None or grant.access_token is None:
+        now = self._clock.now()
+        if grant is None or not (grant.has_subject(now) or grant.access_token is not None):
             return None
-        if grant.refresh_token is None and grant.is_expired(self._clock.now()):
+        if grant.refresh_token is None and grant.is_expired(now) and not grant.has_subject(now):
             return None
         return Account(issuer=grant.issuer, scope=grant.scope, renewed_at=grant.obtained_at)
 

@@ -14,7 +14,7 @@ from application.system.ports import Clock
 from application.system.shared_work import SharedWork
 from domain.errors import ServiceError
 from domain.ids import OrganizationId
-from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth
+from domain.mcp.auth import ClientCredentialsAuth
 from domain.mcp.server import McpServer
 from infrastructure.mcp.faults import TransportFailedError, needs_auth_fault
 from infrastructure.mcp.oauth.challenge import Challenge
@@ -26,6 +26,7 @@ from infrastructure.mcp.oauth.grants import (
     grant_owner,
 )
 from infrastructure.mcp.oauth.obtaining import MORE_WANTED, Obtaining
+from infrastructure.mcp.oauth.on_behalf import OnBehalf
 from infrastructure.mcp.oauth.tokens import TokenRefusedError
 from infrastructure.mcp.secret_values import SecretValues
 
@@ -35,6 +36,7 @@ LOOK_AGAIN_S = 1.0
 """Interval of checks whether another process has renewed a token, if no notification arrives."""
 _CAPACITY = 10_000
 _NOT_AUTHORIZED = "The server requires authorization: none has been granted yet."
+_NOT_SIGNED_IN = "The server is used on behalf of each person, whose sign-in is missing or outdated."
 _WITHDRAWN = "The server requires authorization: the grant has expired or was withdrawn."
 
 _Key = tuple[GrantOwner, str]
@@ -55,12 +57,14 @@ class TokenBroker:
         *,
         store: OAuthStore,
         obtaining: Obtaining,
+        on_behalf: OnBehalf,
         secrets: SecretValues,
         clock: Clock,
         is_told: Callable[[], bool],
     ) -> None:
         self._store = store
         self._obtaining = obtaining
+        self._on_behalf = on_behalf
         self._secrets = secrets
         self._clock = clock
         self._is_told = is_told
@@ -87,9 +91,11 @@ class TokenBroker:
         """A valid token; None if the server's requirements are unknown. Raises
         TransportFailedError, with `needs_auth` if a person must authorize."""
         grant = await self.grant(server)
+        if grant is not None and grant.access_token is None and grant.subject is not None:
+            return (await self._once(server, lambda: self._renewed(server, grant))).access_token
         if grant is None or grant.access_token is None:
-            if isinstance(server.config.auth, AuthorizationCodeAuth):
-                raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED if grant is None else _WITHDRAWN))
+            if _is_consent(server):
+                raise TransportFailedError(needs_auth_fault(_not_authorized(server) if grant is None else _WITHDRAWN))
             return None
         now = self._clock.now()
         if not grant.is_due(now) or (not grant.is_expired(now) and not self._can_renew(server, grant)):
@@ -115,7 +121,7 @@ class TokenBroker:
         if challenge.error == "insufficient_scope":
             raise TransportFailedError(needs_auth_fault(MORE_WANTED))
         if grant is None:
-            raise TransportFailedError(needs_auth_fault(_NOT_AUTHORIZED))
+            raise TransportFailedError(needs_auth_fault(_not_authorized(server)))
         await self._once(server, lambda: self._renewed(server, grant))
 
     def challenge(self, server: McpServer) -> Challenge | None:
@@ -154,7 +160,9 @@ class TokenBroker:
         return removed
 
     def _can_renew(self, server: McpServer, grant: Grant) -> bool:
-        return grant.refresh_token is not None or isinstance(server.config.auth, ClientCredentialsAuth)
+        if isinstance(server.config.auth, ClientCredentialsAuth):
+            return True
+        return grant.refresh_token is not None or grant.has_subject(self._clock.now())
 
     async def _renewed(self, server: McpServer, grant: Grant) -> Grant:
         """Renew a token: by refresh, or by a new request."""
@@ -210,7 +218,9 @@ class TokenBroker:
 
     async def _ended(self, server: McpServer, grant: Grant, claim: str | None) -> Grant:
         """Store that the grant is of no use any more; return the one that was stored instead meanwhile."""
-        if not await self.store(server, replace(grant, access_token=None, refresh_token=None), claim=claim):
+        if not await self.store(
+            server, replace(grant, access_token=None, refresh_token=None, subject=None), claim=claim
+        ):
             return await self._stored_instead(server)
         raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
 
@@ -223,7 +233,8 @@ class TokenBroker:
 
     async def _next(self, server: McpServer, grant: Grant, claim: str | None) -> Grant:
         try:
-            renewed = await self._obtaining.next(server, grant)
+            by = self._obtaining.next if grant.subject is None else self._on_behalf.exchanged
+            renewed = await by(server, grant)
         except TokenRefusedError:
             return await self._ended(server, grant, claim)
         return await self._stored_or_instead(server, renewed, claim)
@@ -265,10 +276,14 @@ class TokenBroker:
         self._cache.put(self._key(server), grant)
 
     def _hide(self, server: McpServer, grant: Grant) -> None:
-        tokens = (grant.access_token, grant.refresh_token, grant.client.secret)
+        tokens = (*grant.tokens, grant.client.secret)
         self._secrets.hide(server, *(token for token in tokens if token is not None))
 
 
 def _is_consent(server: McpServer) -> bool:
-    """Whether a person gave the grant: it is used only while it is stored."""
-    return isinstance(server.config.auth, AuthorizationCodeAuth)
+    """Whether a person gave the grant, by a consent or a sign-in: it is used only while it is stored."""
+    return not isinstance(server.config.auth, ClientCredentialsAuth)
+
+
+def _not_authorized(server: McpServer) -> str:
+    return _NOT_SIGNED_IN if server.config.is_on_behalf else _NOT_AUTHORIZED

@@ -1,7 +1,7 @@
 """How Dragoman proves itself as an OAuth client: a secret, or an assertion that it signs."""
 
 from application.system.ports import Clock
-from domain.mcp.auth import ClientCredentialsAuth
+from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.server import McpServer
 from infrastructure.mcp.oauth.assertions import client_assertion
 from infrastructure.mcp.oauth.grants import OAuthClient, oauth_settings
@@ -20,7 +20,7 @@ class ClientProofs:
         """The client's secret, registered or configured, or a new assertion for `issuer`. None for a public client.
         Raises TransportFailedError."""
         auth = oauth_settings(server.config)
-        if isinstance(auth, ClientCredentialsAuth) and auth.private_key is not None:
+        if not isinstance(auth, AuthorizationCodeAuth) and auth.private_key is not None:
             pem = await self._secrets.value(server, "auth.private_key", auth.private_key)
             self._secrets.hide(server, pem)
             assertion = client_assertion(

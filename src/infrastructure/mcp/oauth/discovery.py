@@ -70,6 +70,10 @@ class Discovery:
             scopes=None if scopes is None else tuple(scopes),
         )
 
+    async def of_issuer(self, issuer: str) -> OAuthMetadata:
+        """The metadata of an authorization server that the configuration names, not a server. Raises TransportFailedError."""
+        return await self._metadata(issuer, issuer, issuer)
+
     async def challenge(self, server_url: str) -> Challenge | None:
         """The server's challenge to a request without credentials, if any. The first request lists
         tools, because many servers accept handshakes without credentials; the second one opens an

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from domain.ids import ApiKeyId, McpServerId, OrganizationId, UserId
-from domain.mcp.auth import AuthorizationCodeAuth, ClientCredentialsAuth, OAuthSettings
+from domain.ids import ApiKeyId, IdentityProviderId, McpServerId, OrganizationId, UserId
+from domain.mcp.auth import (
+    AuthorizationCodeAuth,
+    ClientCredentialsAuth,
+    IdJagAuth,
+    OAuthSettings,
+    SubjectToken,
+    TokenExchangeAuth,
+)
 from domain.mcp.server import McpServer, McpServerConfig
 
 CLAIM_LASTS = timedelta(seconds=30)
@@ -40,8 +47,18 @@ class OAuthClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A token of a person's sign-in, which their identity provider exchanges until `expires_at`. It is sent nowhere else."""
+
+    provider_id: IdentityProviderId
+    token: str = field(repr=False)
+    kind: SubjectToken
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Tokens for one MCP server. Without an access token, authorization must be requested again.
+    """Tokens for one MCP server. Without an access token and a subject, authorization must be requested again.
     `binding` is the configuration for which the tokens are valid; they are sent nowhere else."""
 
     binding: str
@@ -54,11 +71,16 @@ class Grant:
     expires_at: datetime | None
     access_token: str | None = field(repr=False)
     refresh_token: str | None = field(repr=False)
+    subject: Subject | None = None
 
     @property
-    def tokens(self) -> tuple[str | None, str | None]:
+    def tokens(self) -> tuple[str | None, str | None, str | None]:
         """The part that a renewal changes."""
-        return self.access_token, self.refresh_token
+        return self.access_token, self.refresh_token, None if self.subject is None else self.subject.token
+
+    def has_subject(self, now: datetime) -> bool:
+        """Whether a token of the person's sign-in can be exchanged."""
+        return self.subject is not None and now < self.subject.expires_at
 
     def is_expired(self, now: datetime) -> bool:
         """Whether the access token has expired."""
@@ -136,6 +158,14 @@ class OAuthStore(Protocol):
         ...
 
 
+_KINDS = {
+    AuthorizationCodeAuth: "code",
+    ClientCredentialsAuth: "credentials",
+    TokenExchangeAuth: "exchange",
+    IdJagAuth: "id-jag",
+}
+
+
 def grant_owner(server: McpServer) -> GrantOwner:
     """The owner of the grants that the server uses; the test of a saved server uses its grants."""
     return GrantOwner(server.organization_id, server.tested_id or server.id, server.person_id)
@@ -144,7 +174,7 @@ def grant_owner(server: McpServer) -> GrantOwner:
 def oauth_settings(config: McpServerConfig) -> OAuthSettings:
     """The server's `auth`, which must be OAuth."""
     auth = config.auth
-    assert isinstance(auth, ClientCredentialsAuth | AuthorizationCodeAuth)
+    assert isinstance(auth, OAuthSettings)
     return auth
 
 
@@ -152,6 +182,7 @@ def binding_of(config: McpServerConfig) -> str:
     """A digest of the configuration that tokens are bound to: address, kind, client, scopes,
     issuer."""
     auth = oauth_settings(config)
-    kind = "code" if isinstance(auth, AuthorizationCodeAuth) else "credentials"
-    parts = [config.url, kind, auth.client_id, sorted(auth.scopes), auth.issuer]
+    parts = [config.url, _KINDS[type(auth)], auth.client_id, sorted(auth.scopes), auth.issuer]
+    if isinstance(auth, TokenExchangeAuth):
+        parts += [auth.audience, auth.resource, auth.subject_token.value]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

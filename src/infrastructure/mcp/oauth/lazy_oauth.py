@@ -9,6 +9,7 @@ from application.mcp.authorization import (
     AuthorizationRequest,
     AuthorizedServer,
     McpAuthorizer,
+    PersonSignIn,
 )
 from application.system.lazy import LazyClosable
 from domain.ids import ApiKeyId, OrganizationId
@@ -52,6 +53,9 @@ class LazyOAuth(LazyClosable[OpenOAuth]):
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
         return await (await self.warm()).authorizer.complete(answer)
+
+    async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
+        return await (await self.warm()).authorizer.signed_in(server, sign_in)
 
     async def account(self, server: McpServer) -> Account | None:
         return await (await self.warm()).authorizer.account(server)

@@ -12,6 +12,7 @@ from infrastructure.mcp.oauth.client_proofs import ClientProofs
 from infrastructure.mcp.oauth.credentials import BrokeredCredentials
 from infrastructure.mcp.oauth.grants import OAuthStore
 from infrastructure.mcp.oauth.obtaining import Obtaining
+from infrastructure.mcp.oauth.on_behalf import FindProvider, OnBehalf
 from infrastructure.mcp.oauth.requests import OAuthRequests, ServerRequests
 from infrastructure.mcp.secret_values import SecretValues
 from infrastructure.mcp.transports.remote import RemoteClient
@@ -29,6 +30,7 @@ class OAuthParts:
         store: OAuthStore,
         secrets: SecretValues,
         find_server: FindServer,
+        find_provider: FindProvider,
         address: PublicAddress,
         clock: Clock,
         is_told: Callable[[], bool] = lambda: True,
@@ -38,7 +40,10 @@ class OAuthParts:
         self._remote = remote
         proofs = ClientProofs(secrets=secrets, clock=clock)
         obtaining = Obtaining(requests=requests, proofs=proofs, clock=clock)
-        self._broker = TokenBroker(store=store, obtaining=obtaining, secrets=secrets, clock=clock, is_told=is_told)
+        on_behalf = OnBehalf(requests=requests, proofs=proofs, find_provider=find_provider, clock=clock)
+        self._broker = TokenBroker(
+            store=store, obtaining=obtaining, on_behalf=on_behalf, secrets=secrets, clock=clock, is_told=is_told
+        )
         self.authorizer = OAuthAuthorizer(
             broker=self._broker,
             store=store,

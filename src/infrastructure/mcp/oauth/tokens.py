@@ -8,6 +8,7 @@ from urllib.parse import quote
 from mcp.shared.auth import OAuthMetadata, OAuthToken
 from pydantic import ValidationError
 
+from domain.json_value import JsonObject
 from infrastructure.mcp.faults import TransportFailedError, auth_fault
 from infrastructure.mcp.oauth.grants import OAuthClient
 from infrastructure.mcp.oauth.requests import OAuthRequests
@@ -16,6 +17,7 @@ BASIC, POST, PRIVATE_KEY, NONE = "client_secret_basic", "client_secret_post", "p
 
 _OK = 200
 _REFUSED = (400, 401)
+ID_JAG = "urn:ietf:params:oauth:token-type:id-jag"
 _ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _CODE = re.compile(r"[a-z_]{1,64}")
 
@@ -33,8 +35,23 @@ class TokenEndpoint:
     def __init__(self, *, requests: OAuthRequests) -> None:
         self._requests = requests
 
+    async def assertion(self, url: str, client: OAuthClient, proof: str | None, form: Mapping[str, str]) -> str:
+        """An assertion in place of a token, which is no bearer token (ID-JAG). Raises as `request`."""
+        document = await self._answer(url, client, proof, form)
+        assertion = document.get("access_token")
+        if not isinstance(assertion, str) or document.get("issued_token_type") != ID_JAG:
+            raise TransportFailedError(auth_fault("The identity provider gave no assertion (ID-JAG) for the server."))
+        return assertion
+
     async def request(self, url: str, client: OAuthClient, proof: str | None, form: Mapping[str, str]) -> OAuthToken:
         """`proof` is the client's secret, or an assertion, by its method. Raises TokenRefusedError, TransportFailedError."""
+        document = await self._answer(url, client, proof, form)
+        try:
+            return OAuthToken.model_validate(document)
+        except ValidationError as exc:
+            raise TransportFailedError(auth_fault("The authorization server's token cannot be used.")) from exc
+
+    async def _answer(self, url: str, client: OAuthClient, proof: str | None, form: Mapping[str, str]) -> JsonObject:
         sent, headers = dict(form), {}
         if proof is not None and client.auth_method == BASIC:
             pair = f"{quote(client.client_id, safe='')}:{quote(proof, safe='')}"
@@ -48,10 +65,7 @@ class TokenEndpoint:
         answer = await self._requests.post_form(url, sent, headers)
         document = answer.document
         if answer.status == _OK and document is not None:
-            try:
-                return OAuthToken.model_validate(document)
-            except ValidationError as exc:
-                raise TransportFailedError(auth_fault("The authorization server's token cannot be used.")) from exc
+            return document
         if answer.status in _REFUSED and document is not None:
             raise TokenRefusedError(error_code(document.get("error")))
         detail = f"The authorization server gave no token (HTTP status {answer.status})."

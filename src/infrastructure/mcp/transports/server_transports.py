@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Protocol
 
 from application.mcp.ports import McpFailure, McpFailureKind
-from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth
+from domain.mcp.auth import ApiKeyAuth, BearerAuth, OAuthSettings
 from domain.mcp.network import HostAllowlist
 from domain.mcp.server import McpServer, McpServerKind
 from domain.secrets.secret import external_reference
@@ -180,7 +180,7 @@ class ServerTransports:
         assert config.url is not None  # validated by the configuration
         headers = await self._headers(server)
         credentials: Credentials | None = None
-        if isinstance(config.auth, ClientCredentialsAuth | AuthorizationCodeAuth):
+        if isinstance(config.auth, OAuthSettings):
             credentials = self._credentials(server)
         elif any(external_reference(name) is not None for name in config.secret_names):
             credentials = RotatedHeaders(
@@ -203,8 +203,8 @@ class ServerTransports:
                 headers["authorization"] = f"Bearer {value}"
             case ApiKeyAuth(header=name, value=key):
                 headers[name] = await self._secrets.header(server, "auth.value", key)
-            case ClientCredentialsAuth() | AuthorizationCodeAuth() | None:
-                pass
+            case _:
+                pass  # OAuth, which has its own credentials
         return headers
 
     async def _started(self, server: McpServer, launch: Launch | None, log: StderrLog, pace: Pace) -> ServerTransport:

@@ -4,7 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
+from domain.mcp.auth import (
+    ApiKeyAuth,
+    AuthorizationCodeAuth,
+    BearerAuth,
+    ClientCredentialsAuth,
+    IdJagAuth,
+    ServerAuth,
+    TokenExchangeAuth,
+)
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
 from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool
@@ -22,6 +30,8 @@ _AUTH = {
         api_key=ApiKeyAuth,
         oauth_client_credentials=ClientCredentialsAuth,
         oauth_authorization_code=AuthorizationCodeAuth,
+        oauth_token_exchange=TokenExchangeAuth,
+        oauth_id_jag=IdJagAuth,
     )
 }
 _config = json_fields(McpServerConfig, without=_SECRET)

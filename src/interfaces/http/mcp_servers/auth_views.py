@@ -9,8 +9,12 @@ from domain.mcp.auth import (
     AuthorizationCodeAuth,
     BearerAuth,
     ClientCredentialsAuth,
+    IdJagAuth,
     OAuthSettings,
+    OnBehalfAuth,
     ServerAuth,
+    SubjectToken,
+    TokenExchangeAuth,
 )
 from domain.secrets.secret import SecretValue
 from domain.threads.message_json import timestamp
@@ -23,7 +27,14 @@ class AuthView(TypedDict, total=False):
     values."""
 
     type: Annotated[
-        Literal["bearer", "api_key", "oauth_client_credentials", "oauth_authorization_code"],
+        Literal[
+            "bearer",
+            "api_key",
+            "oauth_client_credentials",
+            "oauth_authorization_code",
+            "oauth_token_exchange",
+            "oauth_id_jag",
+        ],
         "Kind of the authentication; the other fields depend on it.",
     ]
     header: Annotated[str, "Name of the header, for `api_key`."]
@@ -36,7 +47,13 @@ class AuthView(TypedDict, total=False):
     ]
     key_id: Annotated[str | None, "Id of the private key in assertions; null: none."]
     scopes: Annotated[list[str], "Requested scopes."]
-    issuer: Annotated[str | None, "The authorization server; null: the one that the MCP server names."]
+    issuer: Annotated[
+        str | None,
+        "The authorization server; null: the one that the MCP server names, or for token exchange the identity provider.",
+    ]
+    audience: Annotated[str | None, "Name of the server at the identity provider, for token exchange."]
+    resource: Annotated[str | None, "URL of the server at the identity provider, for token exchange."]
+    subject_token: Annotated[SubjectToken, "The token of the sign-in that is exchanged."]
 
 
 class AuthorizationView(TypedDict):
@@ -59,11 +76,17 @@ def auth_view(auth: ServerAuth | None) -> AuthView | None:
         case ApiKeyAuth():
             return {"type": "api_key", "header": auth.header, "value": write_only_view(auth.value)}
         case ClientCredentialsAuth():
+            return {"type": "oauth_client_credentials", **_client_view(auth), **_key_view(auth)}
+        case IdJagAuth():
+            return {"type": "oauth_id_jag", **_client_view(auth), **_key_view(auth)}
+        case TokenExchangeAuth():
             return {
-                "type": "oauth_client_credentials",
+                "type": "oauth_token_exchange",
                 **_client_view(auth),
-                "private_key": _optional(auth.private_key),
-                "key_id": auth.key_id,
+                **_key_view(auth),
+                "audience": auth.audience,
+                "resource": auth.resource,
+                "subject_token": auth.subject_token,
             }
         case AuthorizationCodeAuth():
             return {"type": "oauth_authorization_code", **_client_view(auth)}
@@ -78,6 +101,10 @@ def _client_view(auth: OAuthSettings) -> AuthView:
         "scopes": [*auth.scopes],
         "issuer": auth.issuer,
     }
+
+
+def _key_view(auth: ClientCredentialsAuth | OnBehalfAuth) -> AuthView:
+    return {"private_key": _optional(auth.private_key), "key_id": auth.key_id}
 
 
 def _optional(secret: SecretValue | None) -> WriteOnlyView | None:

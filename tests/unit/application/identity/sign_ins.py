@@ -5,7 +5,7 @@ from dataclasses import replace
 from pytest_mock import MockerFixture, MockType
 
 from application.identity.begin_sign_in import PendingSignIn
-from application.identity.ports import IdentityProviderClient, ProviderMetadata
+from application.identity.ports import IdentityProviderClient, ProviderMetadata, SignInTokens
 from tests.builders import after
 from tests.doubles.people import InMemoryIdentityProviderStore
 from tests.doubles.state import InMemoryState
@@ -15,6 +15,7 @@ from tests.people_builders import ISSUER, PROVIDER, a_provider
 METADATA = ProviderMetadata(
     issuer=ISSUER, authorization_endpoint=f"{ISSUER}/auth?tenant=1", token_endpoint=f"{ISSUER}/token"
 )
+TOKENS = SignInTokens(id_token="id.token.sig", access_token="access", access_token_lasts_s=60)
 CALLBACK = "https://dragoman.example.com/console/sign-in/callback"
 
 
@@ -32,7 +33,7 @@ class Ports:
         self.providers = InMemoryIdentityProviderStore(state)
         self.client: MockType = mocker.create_autospec(IdentityProviderClient, instance=True)
         self.client.metadata.return_value = METADATA
-        self.client.redeem.return_value = "id.token.sig"
+        self.client.redeem.return_value = TOKENS
 
     def offers(self, **changes: object) -> None:
         self.client.metadata.return_value = replace(METADATA, **changes)  # type: ignore[arg-type]

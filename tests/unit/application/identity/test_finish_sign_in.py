@@ -6,13 +6,14 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
+from application.identity.admit_person import refused as not_admitted_because
 from application.identity.finish_sign_in import FinishSignIn, FinishSignInCommand
-from application.identity.ports import TokenVerifier, VerifiedToken
+from application.identity.ports import FinishedSignIn, SignInListener, TokenVerifier, VerifiedToken
 from domain.identity.user import User
 from tests.builders import after
 from tests.people_builders import ISSUER, a_provider, a_user
 from tests.refusals import refused
-from tests.unit.application.identity.sign_ins import CALLBACK, Ports, a_pending
+from tests.unit.application.identity.sign_ins import CALLBACK, TOKENS, Ports, a_pending
 
 GOOD = FinishSignInCommand(pending=a_pending(), state="state", code="code")
 
@@ -24,11 +25,13 @@ class Finishing(Ports):
         self.tokens.verify.return_value = VerifiedToken(claims={"sub": "ann"}, expires_at=after(60))
         self.admit: MockType = mocker.create_autospec(AdmitPerson, instance=True)
         self.admit.execute.return_value = a_user()
+        self.listener: MockType = mocker.create_autospec(SignInListener, instance=True)
         self._finish = FinishSignIn(
             identity_providers=self.providers,
             client=self.client,
             tokens=self.tokens,
             admit_person=self.admit,
+            listener=self.listener,
             clock=self.clock,
         )
 
@@ -40,6 +43,7 @@ class Finishing(Ports):
             await self.finish(command)
         self.client.redeem.assert_not_awaited()
         self.admit.execute.assert_not_awaited()
+        self.listener.signed_in.assert_not_awaited()
 
 
 @pytest.fixture
@@ -56,6 +60,17 @@ async def test_the_browser_that_was_sent_comes_back_as_its_user(ports: Finishing
     ports.admit.execute.assert_awaited_once_with(
         AdmitPersonCommand(provider=a_provider(), claims={"sub": "ann"}, signs_in=True)
     )
+    ports.listener.signed_in.assert_awaited_once_with(
+        FinishedSignIn(user=a_user(), provider=a_provider(), tokens=TOKENS, id_token_expires_at=after(60))
+    )
+
+
+@pytest.mark.requirement("P4")
+async def test_tokens_of_a_person_who_is_not_admitted_go_nowhere(ports: Finishing) -> None:
+    ports.admit.execute.side_effect = not_admitted_because("No rule admits this person.")
+    with refused("sign_in_refused"):
+        await ports.finish(GOOD)
+    ports.listener.signed_in.assert_not_awaited()
 
 
 @pytest.mark.requirement("P1")

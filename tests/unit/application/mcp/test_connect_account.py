@@ -9,7 +9,7 @@ from domain.identity.role import Role
 from domain.mcp.server import Credentials
 from tests.builders import OTHER_ORG, after
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
-from tests.mcp_builders import a_person_server, a_state_with_servers
+from tests.mcp_builders import a_person_server, a_state_with_servers, an_on_behalf_server
 from tests.people_builders import a_person
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
@@ -54,6 +54,15 @@ async def test_a_server_with_an_account_of_the_organization_takes_none_of_person
     command = ConnectAccountCommand(principal=a_person(), server="tickets", browser="b")
     with refused("mcp_server_auth_mismatch"):
         await connecting(authorizer, Credentials.ORGANIZATION).execute(command)
+
+
+@pytest.mark.requirement("P4")
+async def test_a_server_whose_account_is_the_sign_in_is_not_connected_otherwise(authorizer: MockType) -> None:
+    state = a_state_with_servers(an_on_behalf_server())
+    connect = ConnectAccount(servers=InMemoryMcpServerStore(state), authorizer=authorizer)
+    with refused("mcp_server_auth_mismatch"):
+        await connect.execute(ConnectAccountCommand(principal=a_person(), server="tickets", browser="b"))
+    authorizer.begin.assert_not_awaited()
 
 
 async def test_people_of_another_organization_do_not_find_the_server(authorizer: MockType) -> None:

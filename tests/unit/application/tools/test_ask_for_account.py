@@ -14,7 +14,7 @@ from domain.mcp.server import Credentials
 from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, START
 from tests.doubles.authorizer import InMemoryAuthorizer
-from tests.mcp_builders import ACCOUNTS, a_person_server
+from tests.mcp_builders import ACCOUNTS, a_person_server, an_on_behalf_server
 from tests.people_builders import USER
 
 pytestmark = pytest.mark.requirement("P3")
@@ -41,6 +41,15 @@ async def test_the_person_is_asked_to_visit_their_page_and_earlier_answers_stay(
     assert awaited.current is not None
     assert awaited.current.url == "https://here/console/accounts?server=tickets"
     assert awaited.current.is_for_account
+
+
+@pytest.mark.requirement("P4")
+async def test_for_a_server_on_their_behalf_the_person_is_asked_to_sign_in_again() -> None:
+    with pytest.raises(InputAwaited) as asked:
+        await ACCOUNTS.connected(MISSING, an_on_behalf_server(), OF_PERSON, None)
+    question = asked.value.awaited.questions[0]
+    assert "Sign in again" in question.message
+    assert question.url == "https://here/console/accounts?server=tickets"
 
 
 async def test_without_an_address_the_page_is_named_by_its_path() -> None:

@@ -154,7 +154,8 @@ async def test_a_code_is_redeemed_with_the_verifier_and_the_secret(
     documents: IdentityProviderDocuments, web: Web
 ) -> None:
     provider = a_provider(client_secret="s:3 +")
-    assert await documents.redeem(provider, "code", redirect_uri="https://d/cb", verifier="v") == "a.b.c"
+    tokens = await documents.redeem(provider, "code", redirect_uri="https://d/cb", verifier="v")
+    assert tokens.id_token == "a.b.c"
     call = web.sent[-1]
     assert parse_qs((call.body or b"").decode()) == {
         "grant_type": ["authorization_code"],

@@ -9,7 +9,15 @@ import pytest
 
 from domain.agents.agent import AgentConfig
 from domain.json_value import JsonObject
-from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
+from domain.mcp.auth import (
+    ApiKeyAuth,
+    AuthorizationCodeAuth,
+    BearerAuth,
+    ClientCredentialsAuth,
+    ServerAuth,
+    SubjectToken,
+    TokenExchangeAuth,
+)
 from domain.mcp.server import McpServerConfig, McpServerKind
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.rate_limit import RateLimit
@@ -131,6 +139,21 @@ def test_an_agent_of_before_policies_descriptions_and_budgets_is_read() -> None:
             },
         ),
         (
+            TokenExchangeAuth(audience="tickets", subject_token=SubjectToken.ACCESS_TOKEN),
+            {
+                "type": "oauth_token_exchange",
+                "client_id": None,
+                "client_secret": None,
+                "private_key": None,
+                "key_id": None,
+                "scopes": [],
+                "issuer": None,
+                "audience": "tickets",
+                "resource": None,
+                "subject_token": "access_token",
+            },
+        ),
+        (
             AuthorizationCodeAuth(),
             {
                 "type": "oauth_authorization_code",
@@ -148,6 +171,7 @@ def test_one_of_several_dataclasses_has_its_type_beside_its_fields(auth: ServerA
         api_key=ApiKeyAuth,
         oauth_client_credentials=ClientCredentialsAuth,
         oauth_authorization_code=AuthorizationCodeAuth,
+        oauth_token_exchange=TokenExchangeAuth,
     )
 
     assert write(auth) == stored
