@@ -24,7 +24,7 @@ async def list_accounts(request: ApiRequest, list_accounts: NamedDependency[List
     return {"data": [account_view(each) for each in await list_accounts.execute(request.principal)]}
 
 
-@patch("/me/accounts/{server:str}", summary="Give my secrets", responses=documented(403, 404, 409, 422))
+@patch("/me/accounts/{server:str}", summary="Give my secrets", responses=documented(403, 404, 409, 413, 422))
 async def give_account_secrets(
     request: ApiRequest,
     server: ServerPath,
