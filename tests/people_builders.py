@@ -1,16 +1,20 @@
 """Identity providers and users of tests."""
 
-from domain.identity.api_key import Principal
+from datetime import timedelta
+
+from domain.identity.api_key import Principal, hash_token
 from domain.identity.console_session import SESSION_LASTS, ConsoleSession
 from domain.identity.identity_provider import IdentityProvider, RoleRule
+from domain.identity.impersonation import DEFAULT_MINUTES, Impersonation
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
-from domain.ids import ApiKeyId, ConsoleSessionId, IdentityProviderId, OrganizationId, UserId
+from domain.ids import ApiKeyId, ConsoleSessionId, IdentityProviderId, ImpersonationId, OrganizationId, UserId
 from tests.builders import ORG, START, after, numbered
 
 ISSUER = "https://login.example.com"
 PROVIDER = IdentityProviderId("idp_00000000000000000000000001")
 USER = UserId("usr_00000000000000000000000001")
+SUPPORT = UserId("usr_0000000000000000000000000S")
 AGENTS = RoleRule(claim="groups", value="agents", role=Role.OPERATOR)
 
 
@@ -89,4 +93,21 @@ def a_console_session(
         expires_at=began + SESSION_LASTS,
         address="192.0.2.1",
         user_agent="Firefox",
+    )
+
+
+def an_impersonation(
+    number: int = 1, *, actor: str = SUPPORT, user_id: UserId = USER, began_s: float = 0, token: str | None = None
+) -> Impersonation:
+    """SUPPORT acts as a user for a quarter of an hour."""
+    began = after(began_s)
+    return Impersonation(
+        id=ImpersonationId(numbered("imp", number)),
+        organization_id=ORG,
+        actor=ApiKeyId(actor),
+        user_id=user_id,
+        reason="Ticket 4711",
+        token_hash=hash_token(token or f"dgi_{number}"),
+        created_at=began,
+        expires_at=began + timedelta(minutes=DEFAULT_MINUTES),
     )

@@ -32,6 +32,7 @@ from infrastructure.persistence.gateway.ledger import SqlGatewayLedger
 from infrastructure.persistence.gateway.notes import SqlGatewayNotes
 from infrastructure.persistence.gateway.store import SqlGatewaySessionStore
 from infrastructure.persistence.identity.group_store import SqlGroupStore
+from infrastructure.persistence.identity.impersonation_store import SqlImpersonationStore
 from infrastructure.persistence.identity.organization_group_store import SqlOrganizationGroupStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
@@ -94,6 +95,7 @@ def sql_stores(database: Database) -> Stores:
         users=(users := SqlUserStore(database=database)),
         user_access=users,
         console_sessions=SqlConsoleSessionStore(database=database),
+        impersonations=SqlImpersonationStore(database=database),
         provisioned=SqlProvisioningStore(database=database),
         groups=SqlGroupStore(database=database),
         organization_groups=SqlOrganizationGroupStore(database=database),

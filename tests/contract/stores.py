@@ -30,6 +30,7 @@ from application.identity.ports import (
     IdentityProviderDirectory,
     IdentityProviderStore,
     IdentityStore,
+    ImpersonationStore,
     Memberships,
     OrganizationStore,
     RoleGrants,
@@ -70,6 +71,7 @@ from tests.doubles.gateway_clients import InMemoryGatewayClientStore
 from tests.doubles.gateway_notes import InMemoryGatewayNotes
 from tests.doubles.groups import InMemoryGroupStore
 from tests.doubles.identity import InMemoryIdentityStore
+from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.journal import InMemoryRunJournal
 from tests.doubles.leases import InMemoryRunLeases
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
@@ -134,6 +136,7 @@ class Stores:
     users: UserStore
     user_access: UserAccess
     console_sessions: ConsoleSessionStore
+    impersonations: ImpersonationStore
     provisioned: Provisioned
     groups: Groups
     organization_groups: OrganizationGroups
@@ -202,6 +205,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         users=(users := InMemoryUserStore(state)),
         user_access=users,
         console_sessions=InMemoryConsoleSessionStore(state),
+        impersonations=InMemoryImpersonationStore(state),
         provisioned=InMemoryProvisioningStore(state),
         groups=InMemoryGroupStore(state),
         organization_groups=InMemoryOrganizationGroupStore(state),

@@ -25,6 +25,7 @@ NOT_RUN = {
     "docs/guides/deploy.md": 6,
     "docs/guides/gateway.md": 3,
     "docs/guides/gateway-oauth.md": 1,
+    "docs/guides/impersonation.md": 2,
     "docs/guides/kubernetes.md": 4,
     "docs/guides/mcp-servers.md": 2,
     "docs/guides/native-tools.md": 1,

@@ -7,7 +7,7 @@ from application.identity.ports import SessionFilter
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.console_session import MAX_SESSIONS, ConsoleSession, ListedSession, SessionKind
-from domain.ids import ConsoleSessionId, OrganizationId
+from domain.ids import ApiKeyId, ConsoleSessionId, OrganizationId
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -88,5 +88,23 @@ class InMemoryConsoleSessionStore:
             and each.session.client_id is not None
             and each.session.revoked_at is None
         ]
+        listed += [
+            ListedSession(
+                id=each.id,
+                kind=SessionKind.IMPERSONATION,
+                holder=ApiKeyId(each.user_id),
+                created_at=each.created_at,
+                last_seen_at=None,
+                expires_at=each.expires_at,
+                address=None,
+                user_agent=None,
+                client_name=None,
+                actor=each.actor,
+                reason=each.reason,
+            )
+            for each in self._state.impersonations.values()
+            if each.organization_id == organization_id and each.ended_at is None
+        ]
+        listed = [each for each in listed if wanted.kind in (None, each.kind)]
         shown = (each for each in listed if each.expires_at > wanted.at and wanted.holder in (None, each.holder))
         return newest_first(shown, lambda each: by_time(each.created_at, each.id), request)

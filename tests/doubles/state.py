@@ -23,6 +23,7 @@ from domain.identity.api_key import ApiKey
 from domain.identity.console_session import ConsoleSession
 from domain.identity.custom_role import CustomRole
 from domain.identity.identity_provider import IdentityProvider
+from domain.identity.impersonation import Impersonation
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.provisioning import Group, ProvisionedUser
@@ -36,6 +37,7 @@ from domain.ids import (
     GatewaySessionId,
     GroupId,
     IdentityProviderId,
+    ImpersonationId,
     McpServerId,
     OrganizationId,
     RunId,
@@ -116,6 +118,7 @@ class InMemoryState:
         self.identity_providers: dict[IdentityProviderId, IdentityProvider] = {}
         self.users: dict[UserId, User] = {}
         self.console_sessions: dict[ConsoleSessionId, ConsoleSession] = {}
+        self.impersonations: dict[ImpersonationId, Impersonation] = {}
         self.scim_tokens: dict[IdentityProviderId, str] = {}
         self.provisioned: dict[UserId, ProvisionedUser] = {}
         self.groups: dict[GroupId, Group] = {}

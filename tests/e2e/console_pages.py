@@ -17,6 +17,7 @@ NO_PAGES = {
     "/authorize": "needs an OAuth client: test_gateway_authorization.py",
     "/chat/{thread_id}/messages": "part of the chat",
     "/inbox/detail": "part of the inbox",
+    "/people/{user_id}/impersonation": "needs a user: tests/integration/http/test_impersonation.py",
     "/runs/{run_id}/deliveries": "part of the run's page",
     "/runs/{run_id}/events": "a file",
     "/runs/{run_id}/raw": "a file",

@@ -23,6 +23,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0038": ("0031", "adds to model providers what all from before have alike"),
     "0056": ("0031", "adds to schedules what none from before has"),
     "0054": ("0031", "adds an index"),
+    "0107": ("0031", "adds impersonations, of which there were none"),
     "0106": ("0031", "adds sessions of the console, of which there were none"),
     "0083": ("0031", "adds an index"),
     "0109": ("0031", "adds sums of what the saved runs used"),

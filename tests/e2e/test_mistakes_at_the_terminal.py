@@ -141,6 +141,7 @@ MISTAKES = [
     ("idp test compny", "dragoman idp list"),
     ("idp show usr_0123", "dragoman user show usr_0123"),
     ("user role usr_0123 king", "'viewer', 'runner'"),
+    ("user impersonate ann --reason x", "dragoman user list"),
     ("user show ann", "dragoman user list"),
     ("user deactivate guide", "dragoman user list"),
     ("group show Leeds", "dragoman group list"),

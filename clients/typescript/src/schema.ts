@@ -395,7 +395,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "impersonation.begun" | "impersonation.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -531,6 +531,53 @@ export interface components {
             type: "bearer";
             /** @description Write-only. */
             token: string | components["schemas"]["SecretReference"];
+        };
+        /**
+         * BeginImpersonationBody
+         * @description Why and how long the caller acts as a user.
+         * @example {
+         *       "reason": "Ticket 4711: the inbox is empty",
+         *       "minutes": 15
+         *     }
+         */
+        BeginImpersonationBody: {
+            /** @description Why. The user reads it, and the audit trail has it. */
+            reason: string;
+            /**
+             * @description After this time the token is refused.
+             * @default 15
+             */
+            minutes?: number;
+        };
+        /**
+         * BegunImpersonationView
+         * @description A new impersonation with its token.
+         */
+        BegunImpersonationView: {
+            /** @description Id of the impersonation. */
+            id: string;
+            /** @description The user or platform key that acts. */
+            actor: string;
+            /** @description The user as whom the actor acts. */
+            user_id: string;
+            /** @description How runs, calls and audit entries name both. */
+            acting: string;
+            /** @description Why. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description From this time on it is invalid.
+             */
+            expires_at: string;
+            /** @description When it was ended before it expired. */
+            ended_at: string | null;
+            /** @description Bearer token: `dgi_…`. It is shown only once. */
+            token: string;
         };
         /**
          * BrokenLinkView
@@ -1924,6 +1971,42 @@ export interface components {
             url?: string;
             /** @description Size of an inline image that is shown without its bytes. */
             bytes?: number;
+        };
+        /**
+         * ImpersonationList
+         * @description Impersonations of a user, newest first.
+         */
+        ImpersonationList: {
+            /** @description The entries of the page, in the order of the list. */
+            data: components["schemas"]["ImpersonationView"][];
+        };
+        /**
+         * ImpersonationView
+         * @description Who acts as a user, or did in the last 30 days.
+         */
+        ImpersonationView: {
+            /** @description Id of the impersonation. */
+            id: string;
+            /** @description The user or platform key that acts. */
+            actor: string;
+            /** @description The user as whom the actor acts. */
+            user_id: string;
+            /** @description How runs, calls and audit entries name both. */
+            acting: string;
+            /** @description Why. */
+            reason: string;
+            /**
+             * Format: date-time
+             * @description Time of the creation.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description From this time on it is invalid.
+             */
+            expires_at: string;
+            /** @description When it was ended before it expired. */
+            ended_at: string | null;
         };
         /**
          * ImportBody
@@ -4680,7 +4763,7 @@ export interface components {
          * @description Enum where members are also (and must be) strings
          * @enum {string}
          */
-        SessionKind: "console" | "client";
+        SessionKind: "console" | "client" | "impersonation";
         /**
          * SessionPage
          * @description A page of sessions; `next_cursor` is null on the last one.
@@ -4693,17 +4776,21 @@ export interface components {
         };
         /**
          * SessionView
-         * @description A browser that is signed in to the console, or a client that a person admitted at the gateway.
+         * @description A browser that is signed in to the console, a client that a person admitted at the gateway, or an impersonation.
          */
         SessionView: {
             /** @description Id of the session; that of a client is a gateway session's. */
             id: string;
-            /** @description Whether it is a browser in the console or an OAuth client at the gateway. */
+            /** @description A browser in the console, an OAuth client at the gateway, or a support session that acts as the holder. */
             kind: components["schemas"]["SessionKind"];
             /** @description The user or API key that signed in, or that admitted the client. */
             holder: string;
             /** @description What the client calls itself; null for browsers. */
             client_name: string | null;
+            /** @description The user or key that acts as the holder; null for other kinds. */
+            actor: string | null;
+            /** @description Why it acts as the holder; null for other kinds. */
+            reason: string | null;
             /** @description Address that the sign-in came from; null for clients. */
             address: string | null;
             /** @description What the browser said of itself at the sign-in; null for clients. */
@@ -5895,6 +5982,8 @@ export interface components {
             role?: components["schemas"]["Role"] | null;
             /** @description The new custom role, in place of `role`. */
             custom_role?: string | null;
+            /** @description Whether the user may act as other users of the organization, for support. */
+            may_impersonate?: boolean | null;
             /**
              * @description A deactivated user is refused at once, and what they started ends.
              * @enum {null|string}
@@ -5939,6 +6028,8 @@ export interface components {
             custom_role: string | null;
             /** @description Whether an admin set the role. Otherwise rules set it at each sign-in. */
             role_fixed: boolean;
+            /** @description Whether an admin lets the user act as other users. */
+            may_impersonate: boolean;
             /** @description Only active users are admitted. */
             status: components["schemas"]["UserStatus"];
             /** @description The identity provider of the last sign-in. */
@@ -6041,6 +6132,8 @@ export interface components {
             custom_role: string | null;
             /** @description Whether an admin set the role. Otherwise rules set it at each sign-in. */
             role_fixed: boolean;
+            /** @description Whether an admin lets the user act as other users. */
+            may_impersonate: boolean;
             /** @description Only active users are admitted. */
             status: components["schemas"]["UserStatus"];
             /** @description The identity provider of the last sign-in. */

@@ -21,8 +21,9 @@ _SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
 
 
 def require_decider(principal: Principal) -> None:
-    """Decisions require the role `operator`. Raises FORBIDDEN."""
+    """Decisions require the role `operator`, and are not taken in the name of another person. Raises FORBIDDEN."""
     principal.require(Permission.APPROVALS_DECIDE)
+    principal.require_self()
 
 
 def role_lacking(principal: Principal) -> ServiceError | None:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from application.identity.ports import IdentityStore, Memberships
 from domain.identity.api_key import Principal, person_of
+from domain.identity.impersonation import who_acts
 from domain.ids import ApiKeyId, OrganizationId
 from domain.policy.acting_person import ActingPerson
 
@@ -36,11 +37,15 @@ class ActingPeople:
     async def starters(
         self, organization_id: OrganizationId, actors: Collection[ApiKeyId]
     ) -> dict[ApiKeyId, ActingPerson]:
-        """Who started each of many, to compare people: without their groups, and with one read for all keys."""
-        creators = await self._identities.creators(
-            organization_id, [actor for actor in actors if actor.startswith(_KEY)]
-        )
-        return {actor: ActingPerson(id=actor, person_id=person_of(actor) or creators.get(actor)) for actor in actors}
+        """Who started each of many, to compare people: without their groups, and with one read for all keys. Of an
+        impersonation, who acted."""
+        acted = {actor: who_acts(actor) for actor in actors}
+        keys = [each for each in acted.values() if each.startswith(_KEY)]
+        creators = await self._identities.creators(organization_id, keys)
+        return {
+            actor: ActingPerson(id=each, person_id=person_of(each) or creators.get(each))
+            for actor, each in acted.items()
+        }
 
     async def _groups(self, organization_id: OrganizationId, actor: ApiKeyId) -> frozenset[str]:
         user_id = person_of(actor)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from application.identity.authenticate_person import AuthenticatePerson, AuthenticatePersonCommand
 from application.identity.granted import granted_to
+from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore, RoleGrants
@@ -11,14 +12,16 @@ from application.identity.token_cache import KnownKey, TokenCache, known_key
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
+from domain.identity.impersonation import IMPERSONATION_PREFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticateCommand:
-    """With `audience`, a token of a person must be for it."""
+    """With `audience`, a token of a person must be for it. With `impersonation`, tokens of impersonations are accepted."""
 
     token: str = field(repr=False)
     audience: str | None = None
+    impersonation: bool = False
 
 
 class Authenticate:
@@ -29,6 +32,7 @@ class Authenticate:
     - A key is refused as soon as its revocation is stored, and has what its custom role permits now.
     - The key's rate limit and the service's limit both apply.
     - The time of use is recorded.
+    - A token of an impersonation is refused, except where the caller accepts them (`Impersonations`).
     - A token without the prefix of keys is a person's (`AuthenticatePerson`).
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
@@ -43,6 +47,7 @@ class Authenticate:
         limits: KeyLimits,
         uses: KeyUses,
         people: AuthenticatePerson,
+        impersonations: Impersonations,
         clock: Clock,
     ) -> None:
         self._identities = identities
@@ -51,9 +56,13 @@ class Authenticate:
         self._limits = limits
         self._uses = uses
         self._people = people
+        self._as_others = impersonations
         self._clock = clock
 
     async def execute(self, command: AuthenticateCommand) -> Principal:
+        if command.impersonation and command.token.startswith(IMPERSONATION_PREFIX):
+            principal, _ = await self._as_others.of_token(command.token)
+            return principal
         if not command.token.startswith(TOKEN_PREFIX):
             return await self._people.execute(AuthenticatePersonCommand(token=command.token, audience=command.audience))
         token_hash = hash_token(command.token)

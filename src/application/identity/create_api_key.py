@@ -57,6 +57,7 @@ class CreateApiKey:
 
     async def execute(self, command: CreateApiKeyCommand) -> CreatedApiKey:
         command.principal.require(Permission.KEYS_MANAGE)
+        command.principal.require_self()
         if command.platform:
             command.principal.require_platform()
         now = self._clock.now()

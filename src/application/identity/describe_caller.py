@@ -6,6 +6,7 @@ from datetime import datetime
 from application.identity.ports import IdentityStore, OrganizationStore, UserStore
 from domain.errors import existing
 from domain.identity.api_key import Principal
+from domain.identity.impersonation import acting_as
 from domain.identity.organization import Organization
 from domain.identity.permission import Permission
 from domain.identity.role import Role
@@ -47,7 +48,7 @@ class DescribeCaller:
         organization = existing(await self._organizations.get(organization_id), "organization", organization_id)
         user, name, expires_at = None, None, principal.user_until
         if principal.user_until is not None:
-            user = await self._users.get(organization_id, UserId(principal.key_id))
+            user = await self._users.get(organization_id, acting_as(principal.key_id) or UserId(principal.key_id))
             name = None if user is None else user.name
         elif (key := await self._identities.key(organization_id, principal.key_id)) is not None:
             name, expires_at = key.name, key.expires_at

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from application.identity.impersonations import Impersonations
 from application.identity.ports import ConsoleSessionStore, IdentityStore, UserAccess
 from application.identity.token_cache import TokenCache
 from application.system.ports import Clock
@@ -12,7 +13,7 @@ from domain.ids import UserId
 
 class KeyValidity:
     """Checks the token cache first, then the stored key. A user is read from storage. In the console, the session must
-    not have ended either."""
+    not have ended either, and an impersonation must be valid."""
 
     def __init__(
         self,
@@ -20,12 +21,14 @@ class KeyValidity:
         identities: IdentityStore,
         user_access: UserAccess,
         console_sessions: ConsoleSessionStore,
+        impersonations: Impersonations,
         cache: TokenCache,
         clock: Clock,
     ) -> None:
         self._identities = identities
         self._users = user_access
         self._sessions = console_sessions
+        self._as_others = impersonations
         self._cache = cache
         self._clock = clock
 
@@ -33,7 +36,10 @@ class KeyValidity:
         """Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or the user not admitted."""
         expires_at: datetime | None
         known = self._cache.of_key(principal.key_id)
-        if principal.user_until is not None:
+        if principal.impersonation_id is not None:
+            await self._as_others.require(principal.organization_id, principal.impersonation_id)
+            expires_at, revoked = principal.user_until, False
+        elif principal.user_until is not None:
             user = await self._users.admitted(principal.organization_id, UserId(principal.key_id))
             expires_at, revoked = principal.user_until, user is None
         elif known is not None:

@@ -8,14 +8,15 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import ApiKey
-from domain.identity.console_session import ConsoleSession, ListedSession
+from domain.identity.console_session import ConsoleSession, ListedSession, SessionKind
 from domain.identity.custom_role import CustomRole
 from domain.identity.identity_provider import IdentityProvider
+from domain.identity.impersonation import Impersonation
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.permission import Permission
 from domain.identity.user import User
-from domain.ids import ApiKeyId, ConsoleSessionId, GroupId, IdentityProviderId, OrganizationId, UserId
+from domain.ids import ApiKeyId, ConsoleSessionId, GroupId, IdentityProviderId, ImpersonationId, OrganizationId, UserId
 from domain.json_value import JsonValue
 
 
@@ -104,10 +105,11 @@ class UserStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Sessions that have not expired `at` a time; with `holder`, those of one user or API key."""
+    """Sessions that have not expired `at` a time; with `holder`, those of one user or API key; with `kind`, those of a kind."""
 
     at: datetime
     holder: ApiKeyId | None = None
+    kind: SessionKind | None = None
 
 
 class ConsoleSessionStore(Protocol):
@@ -128,7 +130,27 @@ class ConsoleSessionStore(Protocol):
     async def page(
         self, organization_id: OrganizationId, wanted: SessionFilter, request: PageRequest
     ) -> Page[ListedSession]:
-        """Sessions of the console, and of OAuth clients at the gateway, newest first."""
+        """Sessions of the console, of OAuth clients at the gateway, and impersonations, newest first."""
+
+
+class ImpersonationStore(Protocol):
+    """Impersonations, also ended ones."""
+
+    async def add(self, begun: Impersonation, audit: AuditEvent) -> None:
+        """Store an impersonation. Deletes those of the organization older than `SHOWN_FOR`."""
+
+    async def by_hash(self, token_hash: str) -> Impersonation | None:
+        """That of the token with this hash, of any organization. It may be over."""
+
+    async def get(self, organization_id: OrganizationId, impersonation_id: ImpersonationId) -> Impersonation | None: ...
+
+    async def of_user(
+        self, organization_id: OrganizationId, user_id: UserId, *, since: datetime
+    ) -> tuple[Impersonation, ...]:
+        """At most 50 of those that began since then, newest first."""
+
+    async def end(self, organization_id: OrganizationId, impersonation_id: ImpersonationId, audit: AuditEvent) -> bool:
+        """End at `audit.at`. False if there is none that is open then."""
 
 
 class UserAccess(Protocol):

@@ -6,6 +6,7 @@ from application.identity.ports import (
     IdentityProviderDirectory,
     IdentityProviderStore,
     IdentityStore,
+    ImpersonationStore,
     OrganizationStore,
     SessionFilter,
     UserStore,
@@ -17,6 +18,7 @@ from domain.errors import existing
 from domain.identity.api_key import ApiKey, Principal
 from domain.identity.console_session import ListedSession
 from domain.identity.identity_provider import IdentityProvider
+from domain.identity.impersonation import SHOWN_FOR, Impersonation
 from domain.identity.organization import Organization
 from domain.identity.permission import Permission
 from domain.identity.role import Role
@@ -142,3 +144,17 @@ class ListSessions:
         principal.require(Role.VIEWER if holder == principal.key_id else Role.ADMIN)
         wanted = SessionFilter(at=self._clock.now(), holder=holder)
         return await self._sessions.page(principal.organization_id, wanted, page)
+
+
+class ListImpersonations:
+    """Users see who acted as them in the last 30 days, and why, newest first; admins see it of every user."""
+
+    def __init__(self, *, impersonations: ImpersonationStore, clock: Clock) -> None:
+        self._impersonations = impersonations
+        self._clock = clock
+
+    async def execute(self, principal: Principal, user_id: UserId) -> tuple[Impersonation, ...]:
+        """Raises FORBIDDEN."""
+        principal.require(Role.VIEWER if ApiKeyId(user_id) == principal.key_id else Role.ADMIN)
+        since = self._clock.now() - SHOWN_FOR
+        return await self._impersonations.of_user(principal.organization_id, user_id, since=since)

@@ -17,6 +17,7 @@ from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, UserId
+from domain.json_value import JsonObject
 
 NOTHING_STOPPED = StoppedWork(runs=0, workflow_runs=0, gateway_sessions=0)
 
@@ -28,6 +29,7 @@ class UpdateUserCommand:
     principal: Principal
     user_id: UserId
     role: Role | None = None
+    may_impersonate: bool | None = None
     status: UserStatus | None = None
     custom_role: str | None = None
 
@@ -40,9 +42,11 @@ class UpdateUser:
       ends (`StopWorkOfKey`). If that fails, repeating the change ends the rest.
     - The name and the e-mail address of a removed user are deleted, and the user leaves the groups of the organization.
       Runs and audit entries keep the id.
+    - The role admin lets a user act as others (`may_impersonate`), or no longer.
     - Audited as `user.updated` or `user.removed`.
 
-    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, user_not_found, user_is_caller.
+    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, user_not_found, user_is_caller,
+    impersonation_refused.
     """
 
     def __init__(
@@ -67,6 +71,9 @@ class UpdateUser:
     async def execute(self, command: UpdateUserCommand) -> UpdatedUser:
         principal = command.principal
         principal.require(Permission.USERS_MANAGE)
+        principal.require_self()
+        if command.may_impersonate is not None:
+            principal.require(Role.ADMIN)
         if ApiKeyId(command.user_id) == principal.key_id:
             raise conflict("user_is_caller", "Users do not change themselves; another admin can.")
 
@@ -91,14 +98,18 @@ class UpdateUser:
 
     def _entry(self, principal: Principal, user: User) -> AuditEvent:
         action = AuditAction.USER_REMOVED if user.status is UserStatus.REMOVED else AuditAction.USER_UPDATED
-        details = {"role": user.custom_role or user.role.value, "status": user.status.value}
-        return audit_entry(principal, action, user.id, ids=self._ids, at=self._clock.now(), details={**details})
+        details: JsonObject = {"role": user.custom_role or user.role.value, "status": user.status.value}
+        if user.may_impersonate:
+            details = {**details, "may_impersonate": True}
+        return audit_entry(principal, action, user.id, ids=self._ids, at=self._clock.now(), details=details)
 
 
 def _changed(user: User, command: UpdateUserCommand) -> User:
     if command.role is not None or command.custom_role is not None:
         role = command.role or Role.VIEWER
         user = replace(user, role=role, custom_role=command.custom_role, role_fixed=True)
+    if command.may_impersonate is not None:
+        user = replace(user, may_impersonate=command.may_impersonate)
     if command.status is UserStatus.REMOVED:
         return user.removed()
     return user if command.status is None else replace(user, status=command.status)

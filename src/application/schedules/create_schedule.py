@@ -70,6 +70,7 @@ class CreateSchedule:
         """Returns the schedule with its first run time."""
         principal = command.principal
         principal.require(Permission.SCHEDULES_MANAGE)
+        principal.require_self()
         self._checks.require_times(command.cron, command.timezone)
         agent = await self._checks.agent(principal.organization_id, command.agent)
         now = self._clock.now()

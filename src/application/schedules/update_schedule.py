@@ -66,6 +66,7 @@ class UpdateSchedule:
     async def execute(self, command: UpdateScheduleCommand) -> Schedule:
         principal = command.principal
         principal.require(Permission.SCHEDULES_MANAGE)
+        principal.require_self()
         schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
         require_version("schedule", schedule.version, expected=command.expected_version)
         changed = _with_account(schedule, await self._changed(schedule, command), command)

@@ -62,6 +62,8 @@ class AuditAction(StrEnum):
     USER_UPDATED = "user.updated"
     USER_REMOVED = "user.removed"
     SESSION_ENDED = "session.ended"
+    IMPERSONATION_BEGUN = "impersonation.begun"
+    IMPERSONATION_ENDED = "impersonation.ended"
     SOURCE_ADDED = "source.added"
     SOURCE_DELETED = "source.deleted"
     MODEL_PROVIDER_CREATED = "model_provider.created"

@@ -8,7 +8,7 @@ from datetime import datetime
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.permission import Permission
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, ConsoleSessionId, OrganizationId, UserId
+from domain.ids import ApiKeyId, ConsoleSessionId, ImpersonationId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
 
 TOKEN_PREFIX = "dgm_"
@@ -52,6 +52,7 @@ class Principal:
     - `session_id` is the session of the console in which the request came; None for requests with a token.
     - `custom_role` names a role of the organization in place of `role`, which is `viewer` then, and `granted` are its
       permissions.
+    - `impersonation_id` is set while a user or a key acts as another user. `key_id` then names both, and is no user's or key's id.
     """
 
     organization_id: OrganizationId
@@ -61,6 +62,7 @@ class Principal:
     user_until: datetime | None = None
     key_of: UserId | None = None
     session_id: ConsoleSessionId | None = None
+    impersonation_id: ImpersonationId | None = None
     custom_role: str | None = None
     granted: frozenset[Permission] = frozenset()
 
@@ -89,6 +91,12 @@ class Principal:
             detail = "An API key has no accounts. Sign in as a person: in the console, or with `dragoman login`."
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)
         return person_id
+
+    def require_self(self) -> None:
+        """Raise FORBIDDEN for who acts as another user."""
+        if self.impersonation_id is not None:
+            detail = "This is not done in the name of another person: end the impersonation."
+            raise ServiceError("impersonation_refused", ErrorKind.FORBIDDEN, detail)
 
     def may(self, needed: Role | Permission) -> bool:
         """Whether the caller has the permission, or all permissions of the built-in role."""

@@ -36,12 +36,13 @@ class ConsoleSession:
 class SessionKind(StrEnum):
     CONSOLE = "console"
     CLIENT = "client"
+    IMPERSONATION = "impersonation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSession:
-    """A session as people see it: a browser in the console, or an OAuth client at the gateway (`client_name`), whose id is
-    that of its gateway session."""
+    """A session as people see it: a browser in the console, an OAuth client at the gateway (`client_name`), whose id is
+    that of its gateway session, or an impersonation: `actor` acts as the holder for a `reason`."""
 
     id: str
     kind: SessionKind
@@ -52,6 +53,8 @@ class ListedSession:
     address: str | None
     user_agent: str | None
     client_name: str | None
+    actor: str | None = None
+    reason: str | None = None
 
 
 def shown_line(text: str | None) -> str | None:

@@ -35,6 +35,7 @@ class User:
 
     - `role` comes from the rules of the identity provider, at each sign-in. With `role_fixed` an admin chose it, and
       rules no longer change it. `custom_role` names a role of the organization in its place; `role` is `viewer` then.
+    - With `may_impersonate`, which an admin gives, the user may act as others (`Impersonations`).
     - The user is refused while `provider_id` names no identity provider.
     """
 
@@ -51,6 +52,7 @@ class User:
     created_at: datetime
     last_sign_in_at: datetime | None = None
     custom_role: str | None = None
+    may_impersonate: bool = False
 
     @property
     def actor(self) -> ApiKeyId:
@@ -65,7 +67,7 @@ class User:
         return seen if self.role_fixed else replace(seen, role=role, custom_role=custom_role)
 
     def removed(self) -> "User":
-        return replace(self, status=UserStatus.REMOVED, email=None, name=None)
+        return replace(self, status=UserStatus.REMOVED, email=None, name=None, may_impersonate=False)
 
     def readmitted(self) -> "User":
         """The user as one who comes: a removed one without the role from before."""

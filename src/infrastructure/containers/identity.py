@@ -15,6 +15,7 @@ from application.identity.assignable_roles import AssignableRoles
 from application.identity.authenticate import Authenticate
 from application.identity.authenticate_person import AuthenticatePerson
 from application.identity.begin_console_session import BeginConsoleSession
+from application.identity.begin_impersonation import BeginImpersonation
 from application.identity.begin_sign_in import BeginSignIn
 from application.identity.bootstrap_identity import BootstrapIdentity
 from application.identity.check_identity_provider import CheckIdentityProvider
@@ -25,6 +26,7 @@ from application.identity.create_organization import CreateOrganization
 from application.identity.create_organization_key import CreateOrganizationKey
 from application.identity.delete_identity_provider import DeleteIdentityProvider
 from application.identity.describe_caller import DescribeCaller
+from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.key_validity import KeyValidity
@@ -35,6 +37,7 @@ from application.identity.queries import (
     GetUser,
     ListApiKeys,
     ListIdentityProviders,
+    ListImpersonations,
     ListOfferedProviders,
     ListOrganizations,
     ListSessions,
@@ -70,9 +73,11 @@ class Identity(containers.DeclarativeContainer):
     create_organization_key = singleton(CreateOrganizationKey)
     list_organizations = singleton(ListOrganizations)
     token_cache: providers.Provider[TokenCache] = singleton(storage_assembly.token_cache, Platform.row_notifications)
-    key_validity = singleton(KeyValidity, cache=token_cache)
     key_uses = singleton(KeyUses)
     key_limits = singleton(KeyLimits, every=Platform.settings.provided.rate_limit_of_keys)
+    acting_as_others = singleton(Impersonations, limits=key_limits)
+    begin_impersonation = singleton(BeginImpersonation, allowed=acting_as_others)
+    key_validity = singleton(KeyValidity, cache=token_cache, impersonations=acting_as_others)
     identity_client: providers.Provider[IdentityProviderClient] = singleton(
         identity_assembly.documents, http=Tools.workflow_http
     )
@@ -86,6 +91,7 @@ class Identity(containers.DeclarativeContainer):
         cache=token_cache,
         limits=key_limits,
         uses=key_uses,
+        impersonations=acting_as_others,
         people=singleton(
             AuthenticatePerson, tokens=signed_tokens, admit_person=admit_person, cache=token_cache, limits=key_limits
         ),
@@ -93,6 +99,7 @@ class Identity(containers.DeclarativeContainer):
     begin_console_session = singleton(BeginConsoleSession)
     continue_console_session = singleton(ContinueConsoleSession)
     list_sessions = singleton(ListSessions)
+    list_impersonations = singleton(ListImpersonations)
     session_of_user = singleton(SessionOfUser, limits=key_limits)
     begin_sign_in = singleton(BeginSignIn, client=identity_client)
     sign_out_address = singleton(SignOutAddress, client=identity_client)

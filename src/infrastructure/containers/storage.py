@@ -8,7 +8,14 @@ from dependency_injector import containers, providers
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
 from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals, SealKeys
-from application.identity.ports import ConsoleSessionStore, IdentityStore, OrganizationStore, UserAccess, UserStore
+from application.identity.ports import (
+    ConsoleSessionStore,
+    IdentityStore,
+    ImpersonationStore,
+    OrganizationStore,
+    UserAccess,
+    UserStore,
+)
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
@@ -40,6 +47,7 @@ from infrastructure.persistence.cached.read_through import ReadThrough
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.retry_deadline import RUN_RETRY_S, retrying_for
 from infrastructure.persistence.identity.group_store import SqlGroupStore
+from infrastructure.persistence.identity.impersonation_store import SqlImpersonationStore
 from infrastructure.persistence.identity.organization_group_store import SqlOrganizationGroupStore
 from infrastructure.persistence.identity.organization_store import SqlOrganizationStore
 from infrastructure.persistence.identity.provider_store import SqlIdentityProviderStore
@@ -157,6 +165,7 @@ class Storage(containers.DeclarativeContainer):
     session_reads: providers.Provider[ReadThrough[ConsoleSessionStore]] = singleton(
         ReadThrough, session_rows, cached.CONSOLE_SESSIONS, notifications=Platform.row_notifications
     )
+    impersonations: providers.Provider[ImpersonationStore] = singleton(SqlImpersonationStore, database=database)
     console_sessions: providers.Provider[ConsoleSessionStore] = session_reads.provided.cached
     groups: providers.Provider[SqlGroupStore] = singleton(SqlGroupStore, database=database)
     custom_roles: providers.Provider[SqlCustomRoleStore] = singleton(SqlCustomRoleStore, database=database)

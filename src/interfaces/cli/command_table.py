@@ -116,7 +116,7 @@ COMMANDS = (
     _group("secret", "Manage named secrets."),
     Command(
         name="usage",
-        summary="Show tokens and cost by day, agent and model.",
+        summary="Show tokens and cost by day, agent, model or person.",
         module="usage",
         attribute="usage",
         epilog="Example: dragoman usage --since 2026-11-01 --by agent",

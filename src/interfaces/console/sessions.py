@@ -20,6 +20,7 @@ from application.identity.continue_console_session import (
     ContinueConsoleSessionCommand,
     signed_out,
 )
+from application.identity.impersonations import Impersonations
 from application.identity.session_of_user import SessionOfUser, SessionOfUserCommand
 from application.mcp.oauth_client import PublicAddress
 from application.revocation.end_session import EndSession, EndSessionCommand
@@ -27,12 +28,15 @@ from application.tools.ports import Box
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.console_session import SESSION_LASTS, ConsoleSession
+from domain.identity.impersonation import MAX_MINUTES, Impersonation
 from domain.identity.user import User
 from domain.ids import ConsoleSessionId, IdentityProviderId, OrganizationId, UserId
 from interfaces.console_paths import PATH, SIGN_IN_PATH
 from interfaces.host_names import FOREIGN_HOST, host_of, names_this_service
 
 COOKIE = "dragoman_console"
+AS_COOKIE = "dragoman_console_as"
+"""Of an impersonation; its token, sealed."""
 CSRF_HEADER = b"x-csrf-token"
 _OPEN_PATHS = (SIGN_IN_PATH, f"{PATH}/static/")
 _SAFE = frozenset({"GET", "HEAD"})
@@ -41,10 +45,12 @@ _SAFE = frozenset({"GET", "HEAD"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
     """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the person signed in; None
-    with an API key."""
+    with an API key. During an impersonation `principal` acts as another user, and `own` is who signed in."""
 
     principal: Principal
+    own: Principal
     csrf: str
+    impersonation: Impersonation | None = None
     provider_id: IdentityProviderId | None = None
 
 
@@ -76,6 +82,8 @@ class ConsoleSessions:
     """Rules:
     - A session lasts twelve hours, at most as long as its key or its user is valid. Each sign-in has a new one.
     - A session that was ended is over in every process, also for copies of its cookie.
+    - An impersonation that this session's own user or key began is in a second cookie. Once it is over, the session
+      continues without it.
     - The Host must name this service.
     - Changing requests must come from the console's own pages.
     """
@@ -88,6 +96,7 @@ class ConsoleSessions:
         begin_console_session: BeginConsoleSession,
         continue_console_session: ContinueConsoleSession,
         end_session: EndSession,
+        acting_as_others: Impersonations,
         box: Box,
         address: PublicAddress,
     ) -> None:
@@ -96,6 +105,7 @@ class ConsoleSessions:
         self._begin = begin_console_session
         self._continue = continue_console_session
         self._end = end_session
+        self._as_others = acting_as_others
         self._box = box
         self._address = address
 
@@ -135,13 +145,30 @@ class ConsoleSessions:
         return self._cookie(self._box.encrypt(json.dumps(document).encode()).decode(), SESSION_LASTS)
 
     async def end(self, person: SignedIn) -> None:
-        """End a session, if it has not ended meanwhile."""
-        session_id = person.principal.session_id
+        """End a session and its impersonation, if they have not ended meanwhile."""
+        if person.impersonation is not None:
+            await self._end_one(person, person.impersonation.id)
+        await self._end_one(person, person.own.session_id or "")
+
+    async def _end_one(self, person: SignedIn, session_id: str) -> None:
         try:
-            await self._end.execute(EndSessionCommand(principal=person.principal, session_id=session_id or ""))
+            await self._end.execute(EndSessionCommand(principal=person.own, session_id=session_id))
         except ServiceError as error:
             if error.kind not in (ErrorKind.NOT_FOUND, ErrorKind.FORBIDDEN):
                 raise
+
+    def acting(self, token: str) -> Cookie:
+        """The cookie of an impersonation that has begun."""
+        return self._cookie(self._box.encrypt(token.encode()).decode(), timedelta(minutes=MAX_MINUTES), AS_COOKIE)
+
+    def not_acting(self) -> Cookie:
+        """A cookie without an impersonation."""
+        return self._cookie("", timedelta(), AS_COOKIE)
+
+    async def end_impersonation(self, person: SignedIn) -> None:
+        """End the impersonation of this browser."""
+        if person.impersonation is not None:
+            await self._end_one(person, person.impersonation.id)
 
     def require_own_host(self, host: str) -> None:
         """Raises FORBIDDEN `host_foreign` unless the Host header names this service."""
@@ -152,7 +179,7 @@ class ConsoleSessions:
         """A cookie that ends the session."""
         return self._cookie("", timedelta())
 
-    async def of(self, cookie: str | None) -> SignedIn:
+    async def of(self, cookie: str | None, as_cookie: str | None = None) -> SignedIn:
         """The signed-in person. Raises UNAUTHENTICATED, LIMIT."""
         opened = None if not cookie else self._opened(cookie)
         if opened is None:
@@ -161,7 +188,24 @@ class ConsoleSessions:
             ContinueConsoleSessionCommand(organization_id=opened.organization_id, session_id=opened.session_id)
         )
         principal = replace(await self._principal(session, opened.token), session_id=session.id)
-        return SignedIn(principal=principal, csrf=opened.csrf, provider_id=session.provider_id)
+        person = SignedIn(principal=principal, own=principal, csrf=opened.csrf, provider_id=session.provider_id)
+        return person if not as_cookie else await self._as_other(person, as_cookie)
+
+    async def _as_other(self, person: SignedIn, cookie: str) -> SignedIn:
+        try:
+            token = self._box.decrypt(cookie.encode("latin-1", "replace")).decode()
+        except (ServiceError, ValueError):
+            return person
+        try:
+            principal, impersonation = await self._as_others.of_token(token)
+        except ServiceError as error:
+            if error.kind is not ErrorKind.UNAUTHENTICATED:
+                raise
+            return person
+        if (impersonation.organization_id, impersonation.actor) != (person.own.organization_id, person.own.key_id):
+            return person
+        acting = replace(principal, session_id=person.own.session_id)
+        return replace(person, principal=acting, impersonation=impersonation)
 
     async def _principal(self, session: ConsoleSession, token: str | None) -> Principal:
         if token is not None:
@@ -186,10 +230,10 @@ class ConsoleSessions:
         except (ServiceError, ValueError, KeyError, TypeError):
             return None
 
-    def _cookie(self, value: str, lasts: timedelta) -> Cookie:
+    def _cookie(self, value: str, lasts: timedelta, name: str = COOKIE) -> Cookie:
         # `lax`, so that links in messages work. Changing requests need the token of our own pages.
         return Cookie(
-            key=COOKIE,
+            key=name,
             value=value,
             path=PATH,
             max_age=int(lasts.total_seconds()),
@@ -211,7 +255,8 @@ def signed_in(sessions: ConsoleSessions) -> Callable[[ASGIApp], ASGIApp]:
                 if scope["method"] not in _SAFE:
                     _require_same_origin(headers)
                 if not scope["path"].startswith(_OPEN_PATHS):
-                    person = await sessions.of(_cookie_value(headers.get(b"cookie", b"").decode("latin-1")))
+                    cookies = headers.get(b"cookie", b"").decode("latin-1")
+                    person = await sessions.of(_cookie_value(cookies, COOKIE), _cookie_value(cookies, AS_COOKIE))
                     if scope["method"] not in _SAFE:
                         _require_csrf(headers, person)
                     scope["auth"] = person
@@ -238,10 +283,10 @@ def _require_csrf(headers: dict[bytes, bytes], person: SignedIn) -> None:
         raise _from_elsewhere()
 
 
-def _cookie_value(header: str) -> str | None:
+def _cookie_value(header: str, wanted: str) -> str | None:
     for part in header.split(";"):
         name, _, value = part.strip().partition("=")
-        if name == COOKIE:
+        if name == wanted:
             return value.strip('"')
     return None
 

@@ -117,7 +117,7 @@ def create_api(container: Container, *, frames: EventFrames, places: StreamPlace
             )
             for slice_ in _SLICES
         ],
-        middleware=[authentication(container.authenticate())],
+        middleware=[authentication(container.authenticate(), impersonation=True)],
         before_request=only_declared_queries,
         security=[{SECURITY_SCHEME: []}],
     )

@@ -9,16 +9,18 @@ from application.identity.authenticate import Authenticate, AuthenticateCommand
 from domain.errors import ErrorKind, ServiceError
 
 
-def authentication(authenticate: Authenticate) -> Callable[[ASGIApp], ASGIApp]:
+def authentication(authenticate: Authenticate, *, impersonation: bool = False) -> Callable[[ASGIApp], ASGIApp]:
     """Middleware that sets the principal of `Authorization: Bearer dgm_…`, or rejects the
-    request with 401. It is not a guard: for each guard Litestar copies the route handler, a
+    request with 401. With `impersonation`, tokens of impersonations are accepted. It is not a guard: for each guard Litestar copies the route handler, a
     quarter of a small request's cost."""
 
     def middleware(app: ASGIApp) -> ASGIApp:
         async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] == ScopeType.HTTP:
                 token = bearer_token(scope["headers"])
-                scope["auth"] = await authenticate.execute(AuthenticateCommand(token=token))
+                scope["auth"] = await authenticate.execute(
+                    AuthenticateCommand(token=token, impersonation=impersonation)
+                )
             await app(scope, receive, send)
 
         return authenticated

@@ -18,6 +18,7 @@ AGENT_BODY: dict[str, object] = {"name": "new", "model": MODEL}
 SERVER_BODY: dict[str, object] = {"slug": "new", "kind": "custom", "command": "server"}
 SCHEDULE_BODY: dict[str, object] = {"name": "new", "cron": "0 7 * * *", **RUN_BODY}
 WORKFLOW_BODY: dict[str, object] = {"name": "new", "nodes": [{"id": "start", "kind": "entrypoint"}]}
+WHY: dict[str, object] = {"reason": "Ticket"}
 CASES = [
     Case(method="POST", path="/v1/agents", role=Role.ADMIN, status=201, body=AGENT_BODY),
     Case(method="GET", path="/v1/agents", role=Role.VIEWER),
@@ -140,6 +141,8 @@ CASES = [
         status=204,
         foreign=True,
     ),
+    Case(method="POST", path="/v1/users/{user_id}/impersonation", role=Role.ADMIN, status=201, body=WHY, platform=True),
+    Case(method="GET", path="/v1/users/{user_id}/impersonation", role=Role.ADMIN),
     Case(method="GET", path="/v1/sessions", role=Role.VIEWER),
     Case(method="DELETE", path="/v1/sessions/{session_id}", role=Role.ADMIN, status=204, foreign=True),
     Case(method="POST", path="/v1/sessions/end-all", role=Role.VIEWER, body={}),
@@ -216,7 +219,7 @@ CASES = [
 
 SECRETIVE = ("guide", "busy", "files", "Says it again", "sent", "hello")
 """What is in ORG's things and must not come with a refusal."""
-REFUSALS = {"role_insufficient", "run_not_yours", "thread_not_yours", "platform_key_required"}
+REFUSALS = {"role_insufficient", "run_not_yours", "thread_not_yours", "platform_key_required", "impersonation_refused"}
 _LAST_USE = re.compile(r'"last_used_at":(null|"[^"]*")')
 
 
@@ -234,8 +237,9 @@ async def names(service: Service) -> dict[str, str]:
     asked = (await service.call("POST", f"/v1/workflow-runs/{begun.json()['id']}/cancel")).json()
     provider = {"name": "only-here", "kind": "openai", "api_key": "sk-nobody-sees"}
     await service.call("POST", "/v1/model-providers", json=provider)
-    await service.call("POST", "/v1/identity-providers", json={**IDP_BODY, "name": "ours", "client_id": "other"})
-    user = await service.stores.user_access.add(a_user(), an_audit_event(1, action=AuditAction.USER_CREATED))
+    idp = await service.call("POST", "/v1/identity-providers", json={**IDP_BODY, "name": "ours", "client_id": "other"})
+    ann = a_user(provider_id=idp.json()["id"])
+    user = await service.stores.user_access.add(ann, an_audit_event(1, action=AuditAction.USER_CREATED))
     await service.call("POST", "/v1/groups", json={"name": "leads", "members": [user.id]})
     await service.stores.console_sessions.add(browser := a_console_session())
     await service.call("POST", "/v1/roles", json={"name": "night-shift", "permissions": ["runs.start"]})

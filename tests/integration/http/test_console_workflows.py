@@ -7,9 +7,11 @@ import re
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
+from application.identity.impersonations import Impersonations
 from application.identity.key_validity import KeyValidity
 from application.identity.token_cache import TokenCache
 from application.workflows.run_queries import WatchWorkflowRun
@@ -317,6 +319,7 @@ async def test_a_page_follows_a_run_beyond_where_it_waits_for_somebody(stocked: 
         identities=stores.identity,
         user_access=stores.user_access,
         console_sessions=stores.console_sessions,
+        impersonations=create_autospec(Impersonations, instance=True),
         cache=TokenCache(capacity=1),
         clock=StepClock(),
     )

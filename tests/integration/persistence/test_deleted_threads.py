@@ -85,6 +85,7 @@ OF_NO_THREAD = {
     "console_session",
     "custom_role",
     "identity_provider",
+    "impersonation",
     "limit_lease",
     "mcp_connection_state",
     "mcp_server",

@@ -14,6 +14,7 @@ import pytest
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.authenticate_person import AuthenticatePerson
+from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.system.rates import LocalRates
@@ -104,6 +105,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
             limits=KeyLimits(every=None, rates=LocalRates(clock=system)),
             uses=KeyUses(identities=stores.identity),
             people=create_autospec(AuthenticatePerson, instance=True),
+            impersonations=create_autospec(Impersonations, instance=True),
             clock=system,
         )
         running = Process(

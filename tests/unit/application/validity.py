@@ -1,10 +1,15 @@
-"""KeyValidity over in-memory tables."""
+"""KeyValidity and Impersonations over in-memory tables."""
 
+from application.identity.impersonations import Impersonations
+from application.identity.key_limits import KeyLimits
 from application.identity.key_validity import KeyValidity
 from application.identity.token_cache import TokenCache
 from application.system.ports import Clock
+from application.system.rates import LocalRates
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
+from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.identity import InMemoryIdentityStore
+from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 
@@ -15,6 +20,19 @@ def key_validity(state: InMemoryState, clock: Clock) -> KeyValidity:
         identities=InMemoryIdentityStore(state),
         user_access=InMemoryUserStore(state),
         console_sessions=InMemoryConsoleSessionStore(state),
+        impersonations=impersonations(state, clock),
         cache=TokenCache(capacity=0),
+        clock=clock,
+    )
+
+
+def impersonations(state: InMemoryState, clock: Clock) -> Impersonations:
+    """Without a rate limit."""
+    return Impersonations(
+        impersonations=InMemoryImpersonationStore(state),
+        identities=InMemoryIdentityStore(state),
+        user_access=InMemoryUserStore(state),
+        custom_roles=InMemoryCustomRoleStore(state),
+        limits=KeyLimits(every=None, rates=LocalRates(clock=clock)),
         clock=clock,
     )

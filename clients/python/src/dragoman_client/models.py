@@ -93,7 +93,7 @@ class ApproversView(TypedDict):
     """Names of groups."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'impersonation.begun', 'impersonation.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -131,6 +131,38 @@ class AuthorizationView(TypedDict):
     """The URL that a person opens."""
     expires_at: str
     """From this time on it is invalid."""
+
+
+class BeginImpersonationBody(TypedDict):
+    """Why and how long the caller acts as a user."""
+
+    reason: str
+    """Why. The user reads it, and the audit trail has it."""
+    minutes: NotRequired[int]
+    """After this time the token is refused."""
+
+
+class BegunImpersonationView(TypedDict):
+    """A new impersonation with its token."""
+
+    id: str
+    """Id of the impersonation."""
+    actor: str
+    """The user or platform key that acts."""
+    user_id: str
+    """The user as whom the actor acts."""
+    acting: str
+    """How runs, calls and audit entries name both."""
+    reason: str
+    """Why."""
+    created_at: str
+    """Time of the creation."""
+    expires_at: str
+    """From this time on it is invalid."""
+    ended_at: str | None
+    """When it was ended before it expired."""
+    token: str
+    """Bearer token: `dgi_…`. It is shown only once."""
 
 
 class BrokenLinkView(TypedDict):
@@ -651,6 +683,27 @@ class ImageView(TypedDict):
     """Where the image is, if it is not inline."""
     bytes: NotRequired[int]
     """Size of an inline image that is shown without its bytes."""
+
+
+class ImpersonationView(TypedDict):
+    """Who acts as a user, or did in the last 30 days."""
+
+    id: str
+    """Id of the impersonation."""
+    actor: str
+    """The user or platform key that acts."""
+    user_id: str
+    """The user as whom the actor acts."""
+    acting: str
+    """How runs, calls and audit entries name both."""
+    reason: str
+    """Why."""
+    created_at: str
+    """Time of the creation."""
+    expires_at: str
+    """From this time on it is invalid."""
+    ended_at: str | None
+    """When it was ended before it expired."""
 
 
 class ImportBody(TypedDict):
@@ -1886,21 +1939,25 @@ ServerState: TypeAlias = Literal['not_installed', 'installing', 'disconnected', 
 """State of a server in this process. Values are part of the public contract."""
 
 
-SessionKind: TypeAlias = Literal['console', 'client']
+SessionKind: TypeAlias = Literal['console', 'client', 'impersonation']
 """Enum where members are also (and must be) strings"""
 
 
 class SessionView(TypedDict):
-    """A browser that is signed in to the console, or a client that a person admitted at the gateway."""
+    """A browser that is signed in to the console, a client that a person admitted at the gateway, or an impersonation."""
 
     id: str
     """Id of the session; that of a client is a gateway session's."""
     kind: SessionKind
-    """Whether it is a browser in the console or an OAuth client at the gateway."""
+    """A browser in the console, an OAuth client at the gateway, or a support session that acts as the holder."""
     holder: str
     """The user or API key that signed in, or that admitted the client."""
     client_name: str | None
     """What the client calls itself; null for browsers."""
+    actor: str | None
+    """The user or key that acts as the holder; null for other kinds."""
+    reason: str | None
+    """Why it acts as the holder; null for other kinds."""
     address: str | None
     """Address that the sign-in came from; null for clients."""
     user_agent: str | None
@@ -2507,6 +2564,8 @@ class UpdateUserBody(TypedDict):
     """The new role."""
     custom_role: NotRequired[str | None]
     """The new custom role, in place of `role`."""
+    may_impersonate: NotRequired[bool | None]
+    """Whether the user may act as other users of the organization, for support."""
     status: NotRequired[Literal['active', 'deactivated'] | None]
     """A deactivated user is refused at once, and what they started ends."""
 
@@ -2583,6 +2642,8 @@ class UserView(TypedDict):
     """The custom role in place of `role`, which is `viewer` then; null: none."""
     role_fixed: bool
     """Whether an admin set the role. Otherwise rules set it at each sign-in."""
+    may_impersonate: bool
+    """Whether an admin lets the user act as other users."""
     status: UserStatus
     """Only active users are admitted."""
     identity_provider_id: str
@@ -3393,6 +3454,13 @@ class IdentityProviderView(TypedDict):
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
     """Time of the creation."""
+
+
+class ImpersonationList(TypedDict):
+    """Impersonations of a user, newest first."""
+
+    data: list[ImpersonationView]
+    """The entries of the page, in the order of the list."""
 
 
 class ImportedEntryView(TypedDict):
@@ -4685,6 +4753,8 @@ class UpdatedUserView(TypedDict):
     """The custom role in place of `role`, which is `viewer` then; null: none."""
     role_fixed: bool
     """Whether an admin set the role. Otherwise rules set it at each sign-in."""
+    may_impersonate: bool
+    """Whether an admin lets the user act as other users."""
     status: UserStatus
     """Only active users are admitted."""
     identity_provider_id: str

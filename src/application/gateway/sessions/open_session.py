@@ -85,6 +85,7 @@ class OpenGatewaySession:
         CONFLICT `agent_disabled`, `run_ended`, `workflow_run_ended`.
         """
         command.principal.require(Permission.GATEWAY_OPEN)
+        command.principal.require_self()
         _check(command)
         run = None if command.run_id is None else await self._unfinished_run(command.principal, command.run_id)
         chosen = None

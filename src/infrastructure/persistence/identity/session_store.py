@@ -14,7 +14,7 @@ from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.tables import console_session, gateway_session
+from infrastructure.persistence.tables import console_session, gateway_session, impersonation
 
 _one = (
     console_session.c.organization_id == bindparam("of_organization"),
@@ -54,6 +54,8 @@ _all = union_all(
         console_session.c.address,
         console_session.c.user_agent,
         null().cast(PlainText).label("client_name"),
+        null().cast(PlainText).label("actor"),
+        null().cast(PlainText).label("reason"),
     ),
     select(
         gateway_session.c.id,
@@ -66,7 +68,23 @@ _all = union_all(
         null().cast(PlainText),
         null().cast(PlainText),
         gateway_session.c.client_name,
+        null().cast(PlainText),
+        null().cast(PlainText),
     ).where(gateway_session.c.client_id.is_not(None), gateway_session.c.revoked_at.is_(None)),
+    select(
+        impersonation.c.id,
+        impersonation.c.organization_id,
+        literal("impersonation"),
+        impersonation.c.user_id,
+        impersonation.c.created_at,
+        null().cast(Moment),
+        impersonation.c.expires_at,
+        null().cast(PlainText),
+        null().cast(PlainText),
+        null().cast(PlainText),
+        impersonation.c.actor,
+        impersonation.c.reason,
+    ).where(impersonation.c.ended_at.is_(None)),
 ).subquery("session")
 
 _session = row_fields(ConsoleSession)
@@ -118,6 +136,8 @@ class SqlConsoleSessionStore:
         statement = select(_all).where(_all.c.organization_id == organization_id, _all.c.expires_at > wanted.at)
         if wanted.holder is not None:
             statement = statement.where(_all.c.holder == wanted.holder)
+        if wanted.kind is not None:
+            statement = statement.where(_all.c.kind == wanted.kind.value)
         return await self._database.read(newest_page(statement, request, _all.c, _listed.of_row), scope=organization_id)
 
 

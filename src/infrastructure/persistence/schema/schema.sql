@@ -1,4 +1,4 @@
--- revision 0101
+-- revision 0107
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -718,7 +718,7 @@ CREATE TABLE user_account (
 	role_fixed BOOLEAN NOT NULL,
 	status TEXT NOT NULL,
 	created_at BIGINT NOT NULL,
-	last_sign_in_at BIGINT, custom_role TEXT,
+	last_sign_in_at BIGINT, custom_role TEXT, may_impersonate BOOLEAN DEFAULT 0 NOT NULL,
 	CONSTRAINT pk_user_account PRIMARY KEY (id),
 	CONSTRAINT fk_user_account_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_user_account_organization_id_issuer_subject UNIQUE (organization_id, issuer, subject)
@@ -895,3 +895,20 @@ CREATE TABLE custom_role (
 	CONSTRAINT pk_custom_role PRIMARY KEY (organization_id, name),
 	CONSTRAINT fk_custom_role_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
+CREATE TABLE impersonation (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	actor TEXT NOT NULL,
+	user_id TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	token_hash TEXT NOT NULL,
+	created_at BIGINT NOT NULL,
+	expires_at BIGINT NOT NULL,
+	ended_at BIGINT,
+	CONSTRAINT pk_impersonation PRIMARY KEY (id),
+	CONSTRAINT fk_impersonation_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
+	CONSTRAINT fk_impersonation_user_id_user_account FOREIGN KEY(user_id) REFERENCES user_account (id) ON DELETE CASCADE,
+	CONSTRAINT uq_impersonation_token_hash UNIQUE (token_hash)
+);
+CREATE INDEX ix_impersonation_user_id ON impersonation (user_id);
+CREATE INDEX ix_impersonation_organization_id_created_at ON impersonation (organization_id, created_at);

@@ -23,6 +23,7 @@ from infrastructure.persistence.tables.identity import (
     console_session,
     custom_role,
     identity_provider,
+    impersonation,
     organization,
     user_account,
 )
@@ -82,6 +83,7 @@ __all__ = [
     "gateway_session",
     "idempotency_key",
     "identity_provider",
+    "impersonation",
     "limit_lease",
     "mcp_connection_state",
     "mcp_server",

@@ -11,6 +11,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     UniqueConstraint,
+    false,
 )
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
@@ -83,6 +84,7 @@ user_account = Table(
     Column("created_at", Moment, nullable=False),
     Column("last_sign_in_at", Moment),
     Column("custom_role", PlainText),
+    Column("may_impersonate", Boolean, nullable=False, server_default=false()),
     UniqueConstraint("organization_id", "issuer", "subject"),
     Index(None, "organization_id", "created_at", "id"),
 )
@@ -114,4 +116,20 @@ custom_role = Table(
     Column("created_at", Moment, nullable=False),
     Column("changed_at", Moment, nullable=False),
     PrimaryKeyConstraint("organization_id", "name"),
+)
+
+# `actor` is a user or a platform key.
+impersonation = Table(
+    "impersonation",
+    metadata,
+    Column("id", PlainText, primary_key=True),
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), nullable=False),
+    Column("actor", PlainText, nullable=False),
+    Column("user_id", PlainText, ForeignKey("user_account.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("reason", PlainText, nullable=False),
+    Column("token_hash", PlainText, nullable=False, unique=True),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Index(None, "organization_id", "created_at"),
 )

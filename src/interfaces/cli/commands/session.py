@@ -40,7 +40,9 @@ def list_sessions(
         lambda session, _: (
             session["id"],
             session["holder"],
-            session["client_name"] or f"{session['address'] or ''} {session['user_agent'] or ''}".strip(),
+            f"{session['actor']} acts: {session['reason']}"
+            if session["actor"]
+            else session["client_name"] or f"{session['address'] or ''} {session['user_agent'] or ''}".strip(),
             session["created_at"],
             session["last_seen_at"] or "",
             session["expires_at"],

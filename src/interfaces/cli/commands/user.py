@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from domain.identity.impersonation import DEFAULT_MINUTES, MAX_MINUTES
 from domain.json_value import JsonObject
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
@@ -11,7 +12,7 @@ from interfaces.cli.commands.group import show_groups
 from interfaces.cli.completion import completed
 from interfaces.cli.session import JsonFlag, Session, session_of
 from interfaces.http.roles.views import role_fields
-from interfaces.http.users.views import UpdatedUserView, UserView
+from interfaces.http.users.views import BegunImpersonationView, UpdatedUserView, UserView
 
 user_app = typer.Typer(
     help="Manage people who signed in.", no_args_is_help=True, epilog="Example: dragoman user deactivate usr_0123"
@@ -87,6 +88,45 @@ def deactivate_user(context: typer.Context, user_id: User, as_json: JsonFlag = F
 def activate_user(context: typer.Context, user_id: User, as_json: JsonFlag = False) -> None:
     """Admit a deactivated or removed user again."""
     _change(session_of(context), user_id, {"status": "active"}, f"Activated {user_id}.", as_json=as_json)
+
+
+@user_app.command("support", epilog="Example: dragoman user support usr_0123")
+def let_impersonate(
+    context: typer.Context,
+    user_id: User,
+    off: Annotated[bool, typer.Option("--off", help="No longer.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let a user act as other users, for support."""
+    done = f"{user_id} {'no longer acts' if off else 'may act'} as other users."
+    _change(session_of(context), user_id, {"may_impersonate": not off}, done, as_json=as_json)
+
+
+@user_app.command("impersonate", epilog='Example: dragoman user impersonate usr_0123 --reason "Ticket 4711"')
+def begin_impersonation(
+    context: typer.Context,
+    user_id: User,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why. The user reads it.")],
+    minutes: Annotated[int, typer.Option("--minutes", min=1, max=MAX_MINUTES)] = DEFAULT_MINUTES,
+    as_json: JsonFlag = False,
+) -> None:
+    """Act as a user for some minutes. The user sees it."""
+    session = session_of(context)
+
+    def display(begun: BegunImpersonationView) -> None:
+        session.terminal.note(
+            f"You act as {begun['user_id']} until {begun['expires_at']}, with DRAGOMAN_API_KEY set to this token."
+            f" `dragoman session end {begun['id']}` ends it."
+        )
+        session.terminal.line(begun["token"])
+
+    body: JsonObject = {"reason": reason, "minutes": minutes}
+    session.show(
+        BegunImpersonationView,
+        lambda api: api.post(path_to("users", user_id, "impersonation"), body),
+        display,
+        as_json=as_json,
+    )
 
 
 @user_app.command("remove", epilog="Example: dragoman user remove usr_0123")

@@ -100,10 +100,11 @@ async def change_person(
     people_pages: NamedDependency[PeoplePages],
     update_user: NamedDependency[UpdateUser],
 ) -> Response[str]:
-    """Give a role, or end and restore access."""
+    """Give a role, end and restore access, or let the user act as others."""
     form = FormValues(data)
     status = _STATUSES.get(form["status"])
-    if not form["role"] and status is None:
+    may_impersonate = {"yes": True, "no": False}.get(form["may_impersonate"])
+    if not form["role"] and status is None and may_impersonate is None:
         raise invalid(
             "user_invalid", "Choose a role or a status.", Violation(path="role", message="or a status is needed")
         )
@@ -113,6 +114,7 @@ async def change_person(
         user_id=UserId(user_id),
         role=body.role,
         custom_role=body.custom_role,
+        may_impersonate=may_impersonate,
         status=status,
     )
     changed = updated_user_view(await update_user.execute(command))

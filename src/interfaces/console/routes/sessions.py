@@ -5,11 +5,11 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.plugins.htmx import HTMXHeaders
 
-from application.identity.queries import ListSessions, ListUsers
+from application.identity.queries import ListImpersonations, ListSessions, ListUsers
 from application.revocation.end_session import EndSession, EndSessionCommand
 from application.revocation.end_sessions import EndSessions, EndSessionsCommand
 from application.system.pages import PageRequest
-from domain.identity.api_key import Principal
+from domain.identity.api_key import Principal, person_of
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from interfaces.console.pages import Pages
@@ -24,9 +24,12 @@ EVERYBODY = "all"
 class SessionPages:
     """Data of the page."""
 
-    def __init__(self, *, list_sessions: ListSessions, list_users: ListUsers) -> None:
+    def __init__(
+        self, *, list_sessions: ListSessions, list_users: ListUsers, list_impersonations: ListImpersonations
+    ) -> None:
         self._sessions = list_sessions
         self._users = list_users
+        self._impersonations = list_impersonations
 
     async def of(self, principal: Principal, holder: str, cursor: str) -> dict[str, object]:
         """Sessions of the caller, of `holder`, or everybody's. Raises FORBIDDEN."""
@@ -34,7 +37,10 @@ class SessionPages:
         page = await self._sessions.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor or None))
         is_admin = principal.may(Role.ADMIN)
         users = (await self._users.execute(principal, PageRequest(limit=PAGE))).items if is_admin else ()
+        user_id = None if wanted is None else person_of(wanted)
+        acted = () if user_id is None else await self._impersonations.execute(principal, user_id)
         return {
+            "acted": acted,
             "sessions": page.items,
             "next_cursor": page.next_cursor,
             "holder": holder,

@@ -106,4 +106,4 @@ async def sign_out(
     """End the session, also for copies of its cookie, and that at the identity provider."""
     await sessions.end(request.auth)
     target = await sign_in_pages.after_sign_out(request.auth)
-    return Response("", headers={HTMXHeaders.REDIRECT.value: target}, cookies=[sessions.ended()])
+    return Response("", headers={HTMXHeaders.REDIRECT.value: target}, cookies=[sessions.ended(), sessions.not_acting()])

@@ -19,7 +19,7 @@ from domain.mcp.server import (
 )
 from domain.threads.message_json import timestamp
 from interfaces.http.mcp_servers.auth_views import AuthView, auth_view
-from interfaces.http.mcp_servers.tls import TlsView, tls_view
+from interfaces.http.mcp_servers.tls_views import TlsView, tls_view
 from interfaces.http.rate_views import RateLimitView, rate_limit_view
 from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp, UpdatedAt

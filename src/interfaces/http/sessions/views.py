@@ -8,12 +8,17 @@ from interfaces.http.view_fields import CreatedAt, ExpiresAt, Items, NextCursor,
 
 
 class SessionView(TypedDict):
-    """A browser that is signed in to the console, or a client that a person admitted at the gateway."""
+    """A browser that is signed in to the console, a client that a person admitted at the gateway, or an impersonation."""
 
     id: Annotated[str, "Id of the session; that of a client is a gateway session's."]
-    kind: Annotated[SessionKind, "Whether it is a browser in the console or an OAuth client at the gateway."]
+    kind: Annotated[
+        SessionKind,
+        "A browser in the console, an OAuth client at the gateway, or a support session that acts as the holder.",
+    ]
     holder: Annotated[str, "The user or API key that signed in, or that admitted the client."]
     client_name: Annotated[str | None, "What the client calls itself; null for browsers."]
+    actor: Annotated[str | None, "The user or key that acts as the holder; null for other kinds."]
+    reason: Annotated[str | None, "Why it acts as the holder; null for other kinds."]
     address: Annotated[str | None, "Address that the sign-in came from; null for clients."]
     user_agent: Annotated[str | None, "What the browser said of itself at the sign-in; null for clients."]
     created_at: CreatedAt
@@ -40,6 +45,8 @@ def session_view(session: ListedSession) -> SessionView:
         "kind": session.kind,
         "holder": session.holder,
         "client_name": session.client_name,
+        "actor": session.actor,
+        "reason": session.reason,
         "address": session.address,
         "user_agent": session.user_agent,
         "created_at": timestamp(session.created_at),

@@ -1,12 +1,13 @@
 """Routes of users."""
 
-from litestar import delete, get, patch
+from litestar import delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
 from litestar.params import JSONBody
 
+from application.identity.begin_impersonation import BeginImpersonation, BeginImpersonationCommand
 from application.identity.describe_caller import DescribeCaller
-from application.identity.queries import GetUser, ListUsers
+from application.identity.queries import GetUser, ListImpersonations, ListUsers
 from application.revocation.update_user import UpdateUser, UpdateUserCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.identity.user import UserStatus
@@ -16,13 +17,16 @@ from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import UserPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
-from interfaces.http.users.schemas import UpdateUserBody
+from interfaces.http.users.schemas import BeginImpersonationBody, UpdateUserBody
 from interfaces.http.users.views import (
+    BegunImpersonationView,
     CallerView,
+    ImpersonationList,
     UpdatedUserView,
     UserPage,
     UserView,
     caller_view,
+    impersonation_view,
     updated_user_view,
     user_view,
 )
@@ -66,6 +70,7 @@ async def update_user(
         user_id=UserId(user_id),
         role=data.role,
         custom_role=data.custom_role,
+        may_impersonate=data.may_impersonate,
         status=None if data.status is None else UserStatus(data.status),
     )
     return updated_user_view(await update_user.execute(command))
@@ -79,3 +84,30 @@ async def remove_user(
     refused, until an admin sets the status to active."""
     command = UpdateUserCommand(principal=request.principal, user_id=UserId(user_id), status=UserStatus.REMOVED)
     return updated_user_view(await update_user.execute(command))
+
+
+@post(
+    "/users/{user_id:str}/impersonation", status_code=201, summary="Act as a user", responses=documented(403, 404, 413)
+)
+async def begin_impersonation(
+    request: ApiRequest,
+    user_id: UserPath,
+    data: JSONBody[BeginImpersonationBody],
+    begin_impersonation: NamedDependency[BeginImpersonation],
+) -> BegunImpersonationView:
+    """Requires a platform key, or a user with `may_impersonate`, whose role includes that of the user. The answer has a
+    token for the API below `/v1`. The user sees it, and can end it (`DELETE /v1/sessions/{session_id}`)."""
+    command = BeginImpersonationCommand(
+        principal=request.principal, user_id=UserId(user_id), reason=data.reason, minutes=data.minutes
+    )
+    begun = await begin_impersonation.execute(command)
+    return {**impersonation_view(begun.impersonation), "token": begun.token}
+
+
+@get("/users/{user_id:str}/impersonation", summary="List who acted as a user", responses=documented(403))
+async def list_impersonations(
+    request: ApiRequest, user_id: UserPath, list_impersonations: NamedDependency[ListImpersonations]
+) -> ImpersonationList:
+    """Users read their own, others require the role admin. Those of the last 30 days, newest first."""
+    found = await list_impersonations.execute(request.principal, UserId(user_id))
+    return {"data": [impersonation_view(each) for each in found]}

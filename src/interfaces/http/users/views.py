@@ -4,12 +4,13 @@ from typing import Annotated, Literal, TypedDict
 
 from application.identity.describe_caller import Caller
 from application.revocation.stopped_work import UpdatedUser
+from domain.identity.impersonation import Impersonation
 from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.threads.message_json import timestamp
 from interfaces.http.roles.views import in_order
-from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
+from interfaces.http.view_fields import CreatedAt, ExpiresAt, Items, NextCursor, Timestamp
 
 
 class UserView(TypedDict):
@@ -23,6 +24,7 @@ class UserView(TypedDict):
     role: Annotated[Role, "What the user may do; each role includes the roles before it."]
     custom_role: Annotated[str | None, "The custom role in place of `role`, which is `viewer` then; null: none."]
     role_fixed: Annotated[bool, "Whether an admin set the role. Otherwise rules set it at each sign-in."]
+    may_impersonate: Annotated[bool, "Whether an admin lets the user act as other users."]
     status: Annotated[UserStatus, "Only active users are admitted."]
     identity_provider_id: Annotated[str, "The identity provider of the last sign-in."]
     created_at: CreatedAt
@@ -35,6 +37,44 @@ class UpdatedUserView(UserView):
     cancelled_runs: Annotated[int, "Number of their runs that are cancelled."]
     cancelled_workflow_runs: Annotated[int, "Number of their workflow runs that are cancelled."]
     revoked_gateway_sessions: Annotated[int, "Number of their gateway sessions that are revoked."]
+
+
+class ImpersonationView(TypedDict):
+    """Who acts as a user, or did in the last 30 days."""
+
+    id: Annotated[str, "Id of the impersonation."]
+    actor: Annotated[str, "The user or platform key that acts."]
+    user_id: Annotated[str, "The user as whom the actor acts."]
+    acting: Annotated[str, "How runs, calls and audit entries name both."]
+    reason: Annotated[str, "Why."]
+    created_at: CreatedAt
+    expires_at: ExpiresAt
+    ended_at: Annotated[Timestamp | None, "When it was ended before it expired."]
+
+
+class BegunImpersonationView(ImpersonationView):
+    """A new impersonation with its token."""
+
+    token: Annotated[str, "Bearer token: `dgi_…`. It is shown only once."]
+
+
+class ImpersonationList(TypedDict):
+    """Impersonations of a user, newest first."""
+
+    data: Items[ImpersonationView]
+
+
+def impersonation_view(impersonation: Impersonation) -> ImpersonationView:
+    return {
+        "id": impersonation.id,
+        "actor": impersonation.actor,
+        "user_id": impersonation.user_id,
+        "acting": impersonation.acting,
+        "reason": impersonation.reason,
+        "created_at": timestamp(impersonation.created_at),
+        "expires_at": timestamp(impersonation.expires_at),
+        "ended_at": None if impersonation.ended_at is None else timestamp(impersonation.ended_at),
+    }
 
 
 class UserPage(TypedDict):
@@ -89,6 +129,7 @@ def user_view(user: User) -> UserView:
         "role": user.role,
         "custom_role": user.custom_role,
         "role_fixed": user.role_fixed,
+        "may_impersonate": user.may_impersonate,
         "status": user.status,
         "identity_provider_id": user.provider_id,
         "created_at": timestamp(user.created_at),

@@ -12,7 +12,7 @@ from tests.builders import KEY, ORG, OTHER_ORG, START, a_key
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.state import InMemoryState
-from tests.people_builders import USER, a_user
+from tests.people_builders import SUPPORT, USER, a_user, an_impersonation
 from tests.unit.application.actors import a_principal
 
 pytestmark = pytest.mark.requirement("P2")
@@ -43,3 +43,14 @@ async def test_a_user_acts_with_their_groups_and_a_key_for_who_created_it_with_n
     }
     assert ann.is_same_person(anns_key)
     assert not ann.is_same_person(ActingPerson(id=ApiKeyId("key_unknown")))
+
+
+@pytest.mark.requirement("P7")
+async def test_who_acts_as_another_user_started_what_they_start_and_has_no_groups_of_the_user() -> None:
+    state = InMemoryState()
+    state.organization_groups[GROUP.id] = GROUP
+    people = ActingPeople(memberships=InMemoryOrganizationGroupStore(state), identities=InMemoryIdentityStore(state))
+    acting = an_impersonation().acting
+    supporter = ActingPerson(id=ApiKeyId(SUPPORT), person_id=SUPPORT)
+    assert await people.starters(ORG, [acting]) == {acting: supporter}
+    assert (await people.named(ORG, acting)).groups == frozenset()

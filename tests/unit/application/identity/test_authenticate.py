@@ -7,6 +7,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.identity.authenticate import Authenticate, AuthenticateCommand
 from application.identity.authenticate_person import AuthenticatePerson, AuthenticatePersonCommand, invalid_token
+from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
 from application.identity.key_uses import KeyUses
 from application.identity.ports import IdentityStore
@@ -21,6 +22,7 @@ from tests.builders import KEY, ORG, START, a_key, after
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
+from tests.people_builders import a_person, an_impersonation
 from tests.refusals import refused, storage_away
 
 TOKEN = "dgm_secret"
@@ -38,6 +40,7 @@ class Ports:
         self.people: MockType = mocker.create_autospec(AuthenticatePerson, instance=True)
         self.people.execute.side_effect = invalid_token()
         self.state = InMemoryState()
+        self.as_others: MockType = mocker.create_autospec(Impersonations, instance=True)
         self.cache = TokenCache(capacity=2)
         self.clock = FixedClock()
         self.limit(None)
@@ -51,6 +54,7 @@ class Ports:
             limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
             uses=self.uses,
             people=self.people,
+            impersonations=self.as_others,
             clock=self.clock,
         )
 
@@ -217,3 +221,14 @@ async def test_a_token_without_the_prefix_of_keys_is_a_persons(ports: Ports) -> 
     ports.people.execute.assert_awaited_once_with(AuthenticatePersonCommand(token="eyJ.eyJ.sig"))
     ports.identities.key_by_hash.assert_not_awaited()
     ports.uses.note.assert_not_called()
+
+
+@pytest.mark.requirement("P7")
+async def test_a_token_of_an_impersonation_is_accepted_only_where_it_is_expected(mocker: MockerFixture) -> None:
+    ports = Ports(mocker)
+    ports.as_others.of_token.return_value = (a_person(), an_impersonation())
+    with refused("token_invalid"):
+        await ports.principal_of("dgi_1")
+    ports.as_others.of_token.assert_not_awaited()
+    accepted = await ports.authenticate.execute(AuthenticateCommand(token="dgi_1", impersonation=True))
+    assert accepted == a_person()

@@ -8,7 +8,15 @@ from domain.identity.user import UserStatus
 from tests.builders import KEY, START, a_key, after
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.people_builders import PROVIDER, USER, a_console_session, a_provider, a_user
+from tests.people_builders import (
+    PROVIDER,
+    SUPPORT,
+    USER,
+    a_console_session,
+    a_provider,
+    a_user,
+    an_impersonation,
+)
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
 from tests.unit.application.validity import key_validity
@@ -59,3 +67,15 @@ async def test_who_reads_in_a_session_of_the_console_reads_until_it_ends() -> No
         with refused("token_invalid"):
             await ports.keys.require(caller)
         await ports.keys.require(replace(caller, session_id=None))
+
+
+@pytest.mark.requirement("P7")
+async def test_who_acts_as_another_user_reads_until_that_is_over() -> None:
+    ports, begun = Ports(), an_impersonation()
+    ports.state.users[SUPPORT] = replace(a_user(SUPPORT, subject="support"), may_impersonate=True)
+    ports.state.impersonations[begun.id] = begun
+    caller = replace(a_principal(), key_id=begun.acting, user_until=begun.expires_at, impersonation_id=begun.id)
+    await ports.keys.require(caller)
+    ports.state.impersonations[begun.id] = replace(begun, ended_at=START)
+    with refused("token_invalid"):
+        await ports.keys.require(caller)

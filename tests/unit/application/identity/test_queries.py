@@ -8,18 +8,21 @@ from application.identity.queries import (
     GetIdentityProvider,
     GetUser,
     ListIdentityProviders,
+    ListImpersonations,
     ListOfferedProviders,
     ListSessions,
     ListUsers,
 )
+from domain.identity.impersonation import SHOWN_FOR
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
-from tests.builders import ORG
+from tests.builders import ORG, after
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
+from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.people_builders import PROVIDER, USER, a_console_session, a_person, a_provider, a_user
+from tests.people_builders import PROVIDER, USER, a_console_session, a_person, a_provider, a_user, an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -87,3 +90,20 @@ async def test_people_list_their_own_sessions_and_admins_those_of_everybody(stat
         for holder in (None, bobs.holder):
             with refused("role_insufficient"):
                 await listing.execute(a_principal(role), holder)
+
+
+@pytest.mark.requirement("P7")
+async def test_users_see_who_acted_as_them_in_the_last_thirty_days(state: InMemoryState) -> None:
+    old, ended, live = an_impersonation(1), an_impersonation(2, began_s=1), an_impersonation(3, began_s=2)
+    ended = replace(ended, ended_at=after(5))
+    state.impersonations |= {each.id: each for each in (old, ended, live)}
+    clock = FixedClock()
+    listing = ListImpersonations(impersonations=InMemoryImpersonationStore(state), clock=clock)
+    assert await listing.execute(a_person(), USER) == (live, ended, old)
+    assert await listing.execute(a_principal(), USER) == (live, ended, old)
+    clock.advance(SHOWN_FOR.total_seconds() + 1)
+    assert await listing.execute(a_person(), USER) == (live, ended)
+    assert await listing.execute(a_stranger(), USER) == ()
+    for role in roles_below(Role.ADMIN):
+        with refused("role_insufficient"):
+            await listing.execute(a_principal(role), USER)

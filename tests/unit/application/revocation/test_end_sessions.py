@@ -13,6 +13,7 @@ from domain.errors import not_found
 from domain.identity.role import Role
 from domain.ids import ApiKeyId
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
+from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.stored_gateway_session import StoredGatewaySession
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -33,7 +34,13 @@ class Ports:
             self.state.console_sessions[session.id] = session
         self.revoke = mocker.create_autospec(RevokeGatewaySession, instance=True)
         store, clock = InMemoryConsoleSessionStore(self.state), FixedClock()
-        one = EndSession(console_sessions=store, revoke_session=self.revoke, clock=clock, ids=SequentialIds())
+        one = EndSession(
+            console_sessions=store,
+            impersonations=InMemoryImpersonationStore(self.state),
+            revoke_session=self.revoke,
+            clock=clock,
+            ids=SequentialIds(),
+        )
         self.end = EndSessions(console_sessions=store, end_session=one, clock=clock)
 
 

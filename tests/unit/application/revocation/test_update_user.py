@@ -22,7 +22,7 @@ from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.people_builders import USER, a_user
+from tests.people_builders import USER, a_user, an_impersonation
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 
@@ -123,3 +123,19 @@ async def test_a_removed_user_leaves_the_groups_of_the_organization_and_a_deacti
     assert ports.state.organization_groups[group.id] == group
     await ports.update(replace(COMMAND, status=UserStatus.REMOVED))
     assert ports.state.organization_groups[group.id].members == ()
+
+
+@pytest.mark.requirement("P7")
+async def test_an_admin_lets_a_user_act_as_others_and_no_longer(ports: Ports) -> None:
+    allowed = await ports.update(replace(COMMAND, may_impersonate=True))
+    assert (allowed.user.may_impersonate, allowed.stopped) == (True, NOTHING_STOPPED)
+    assert not (await ports.update(replace(COMMAND, may_impersonate=False))).user.may_impersonate
+    await ports.update(replace(COMMAND, may_impersonate=True))
+    assert not (await ports.update(replace(COMMAND, status=UserStatus.REMOVED))).user.may_impersonate
+
+
+@pytest.mark.requirement("P7")
+async def test_no_user_is_changed_in_the_name_of_another_person(ports: Ports) -> None:
+    acting = replace(a_principal(), impersonation_id=an_impersonation().id)
+    with refused("impersonation_refused"):
+        await ports.update(replace(COMMAND, principal=acting, role=Role.ADMIN))

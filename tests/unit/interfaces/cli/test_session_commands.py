@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from tests.unit.interfaces.cli.fake_service import FakeService
 
 pytestmark = pytest.mark.requirement("P2")
@@ -13,6 +13,8 @@ SESSION: JsonObject = {
     "kind": "console",
     "holder": "usr_1",
     "client_name": None,
+    "actor": None,
+    "reason": None,
     "address": "192.0.2.1",
     "user_agent": "Firefox",
     "created_at": "2026-11-27T10:00:00Z",
@@ -28,10 +30,19 @@ CLIENT: JsonObject = {
     "user_agent": None,
     "last_seen_at": None,
 }
+IMPERSONATION: JsonObject = {
+    **CLIENT,
+    "id": "imp_1",
+    "kind": "impersonation",
+    "client_name": None,
+    "actor": "usr_2",
+    "reason": "Ticket",
+}
 
 
 def a_service() -> FakeService:
-    return FakeService().on("GET", "/v1/sessions", {"data": [dict(SESSION), dict(CLIENT)], "next_cursor": None})
+    listed: list[JsonValue] = [dict(SESSION), dict(CLIENT), dict(IMPERSONATION)]
+    return FakeService().on("GET", "/v1/sessions", {"data": listed, "next_cursor": None})
 
 
 @pytest.mark.parametrize(
@@ -42,7 +53,7 @@ def test_sessions_are_listed_with_where_they_came_from(arguments: list[str], que
     shown = service.run("session", "list", *arguments, "--json").out
     assert ("Firefox" in shown, "An editor" in shown) == (True, True)
     table = service.run("session", "list", *arguments).out
-    assert ("ses_1" in table, "gws_1" in table) == (True, True)
+    assert ("ses_1" in table, "gws_1" in table, "imp_1" in table) == (True, True, True)
     asked = dict(service.requests[-1].url.params)
     asked.pop("limit", None)
     assert asked == query
