@@ -265,7 +265,9 @@ def test_every_page_of_servers_can_be_read_by_everybody_in_light_and_dark_and_on
                 )
                 somebody.page.get_by_role("button", name="Preview").click()
                 somebody.page.get_by_role("region", name="Preview").wait_for()
-            for folded in somebody.page.locator("details:not([open]) > summary").all():
+            for folded in reversed(
+                somebody.page.locator("details:not([open]) > summary").all()
+            ):  # those left keep their place
                 folded.click()
             assert somebody.violations() == [], f"{page}, {name}"
             width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
