@@ -49,6 +49,8 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         adds = [{"op": "add", "path": "/items/-", "value": "tea"}, {"op": "replace", "path": "/count", "value": 1}]
         wrong = [{"op": "test", "path": "/count", "value": 9}]
         turns = a_turn("Adding.", (STATE, {"patch": adds}), (STATE, {"patch": wrong})), a_turn("{{ results.last }}")
+        moves = a_turn("", ("weather", {"city": "Lisbon"})), a_turn("", (STATE, {"patch": adds[:1]})), a_turn("Done.")
+        running.agent("moves", running.script("moves", *moves))
         running.agent("shops", running.script("shops", *turns))
         running.agent(
             "asks first", running.script("asks-first", *turns), tool_policies={STATE: {"decision": "require_approval"}}
@@ -158,6 +160,21 @@ def test_an_agent_changes_the_state_and_a_client_without_one_has_it_as_it_was_le
     assert "STATE_DELTA" in kinds(inherited)
     replaced = asked(service, "shops", [{**more, "id": "m3"}], threadId="s", runId="r4", state={"other": 1})
     assert replaced[1]["snapshot"] == {"other": 1}
+
+
+def test_a_state_that_comes_with_results_is_the_one_that_the_agent_changes(service: Service) -> None:
+    tools = [{"name": "weather", "description": "The weather.", "parameters": CITY}]
+    changed = {"items": ["mine"]}
+    events = asked(service, "moves", [user("go")], threadId="s3", state={"items": []}, tools=tools)
+    [call_id] = events[-1]["outcome"]["pendingToolCallIds"]
+    result = {"id": "m2", "role": "tool", "toolCallId": call_id, "content": "sunny"}
+    rest = asked(service, "moves", [user("go"), result], threadId="s3", runId="r2", state=changed, tools=tools)
+    assert (rest[1]["snapshot"], kinds(rest).count("STATE_DELTA")) == (changed, 1)
+    whole = asked(service, "moves", [], path="/connect", threadId="s3", runId="r3")
+    assert whole[1]["snapshot"] == {"items": ["mine", "tea"]}
+    late = {"items": ["again"]}
+    same = asked(service, "moves", [user("go"), result], threadId="s3", runId="r4", state=late, tools=tools)
+    assert (same[1]["snapshot"], kinds(same)) == (changed, kinds(rest))
 
 
 def test_a_change_of_the_state_may_need_an_approval(service: Service) -> None:

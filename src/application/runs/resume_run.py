@@ -29,6 +29,7 @@ from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.resuming import Resumption
 from domain.runs.run import Run, RunStatus
 from domain.runs.stopping import run_not_yours
+from domain.tools.client_tool import require_fitting
 from domain.tools.result import ToolResult
 
 
@@ -110,6 +111,8 @@ class ResumeRun:
         asking = await self._asking(run)
         await self._refuse_others_accounts(command, run, asking)
         guard = await self._guard(run)
+        require_fitting((), command.client_request)
+        request = None if command.client_request is None else guard.without(command.client_request)
         now = self._clock.now()
         results = {
             given.tool_call_id: guard.result(_result(given))[0]
@@ -129,7 +132,7 @@ class ResumeRun:
                 outcomes=decided,
                 actor=command.principal.key_id,
                 at=now,
-                client_request=command.client_request,
+                client_request=request,
             ),
         )
 

@@ -86,7 +86,7 @@ class RetryRun:
     async def _request(self, run: Run) -> JsonObject | None:
         """With the state as the failed run left it."""
         request = run.client_request
-        if request is None or "state" not in request:
+        if request is None or not run.shares_state:
             return request
         return {**request, "state": (await read_on(SharedState.of(run), self._reader, run)).value}
 

@@ -173,10 +173,15 @@ class Run:
         return with_changes(self.handed_back(), lapses=self.lapses + counts)
 
     @property
+    def shares_state(self) -> bool:
+        """Whether its client sent a state."""
+        return "state" in (self.client_request or {})
+
+    @property
     def tools_of_client(self) -> tuple[Tool, ...]:
         """The client's functions, and the tool that changes its state if it sent one. A function of this name replaces it."""
         tools = tuple(tool.as_tool() for tool in self.client_tools)
-        shares = "state" in (self.client_request or {}) and all(tool.name != STATE_TOOL.name for tool in tools)
+        shares = self.shares_state and all(tool.name != STATE_TOOL.name for tool in tools)
         return (*tools, STATE_TOOL) if shares else tools
 
     @property

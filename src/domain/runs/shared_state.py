@@ -1,4 +1,4 @@
-"""State that a run shares with its front end: what the front end sent, and the patches that the agent has made since."""
+"""State that a run shares with its front end: what the front end sent, at last, and the patches that the agent has made since."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,10 +14,11 @@ from domain.tools.state_tool import MAX_STATE_BYTES, UPDATE_STATE
 @dataclass(slots=True)
 class SharedState:
     """Reads the events of a run from the first to `read_to`. Patches apply in the order in which their calls were executed,
-    so that every reader has the same state."""
+    so that every reader has the same state. A front end that resumes the run may send another state: `is_replaced`."""
 
     value: JsonValue
     read_to: int = 0
+    is_replaced: bool = False
     _patches: dict[str, list[JsonObject]] = field(default_factory=dict)
 
     @classmethod
@@ -29,6 +30,8 @@ class SharedState:
         if event.seq <= self.read_to:
             return None
         data, self.read_to = event.data, event.seq
+        if event.type is RunEventType.RUN_RESUMED:
+            return self._resumed(cast(JsonObject, data.get("client_request", {})))
         if event.type not in (RunEventType.TOOL_STARTED, RunEventType.TOOL_EXECUTED) or data["name"] != UPDATE_STATE:
             return None
         call_id = str(data["tool_call_id"])
@@ -43,6 +46,12 @@ class SharedState:
         except PatchFault:  # a tool of another kind with this name
             return None
         return patch
+
+    def _resumed(self, request: JsonObject) -> Sequence[JsonObject] | None:
+        if "state" not in request:
+            return None
+        self.value, self.is_replaced = request["state"], True
+        return [{"op": "replace", "path": "", "value": self.value}]
 
     def after(self, patch: Sequence[JsonObject]) -> JsonValue:
         """The state with the patch. Raises PatchFault."""

@@ -1,6 +1,7 @@
 """SharedState: what a front end sent, with the patches of calls in the order in which they were executed."""
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
@@ -54,6 +55,14 @@ def test_calls_that_failed_and_those_of_other_tools_change_nothing() -> None:
     unknown = [happened(RunEventType.TOOL_EXECUTED, "d"), (RunEventType.RUN_COMPLETED, {})]
     assert not any(read(state, *failed, *other, *foreign, *unknown))
     assert state.value == {}
+
+
+def test_a_state_that_comes_when_the_run_is_resumed_replaces_the_one_before() -> None:
+    state = sent({"a": 1})
+    resumed = RunEventType.RUN_RESUMED, cast(JsonObject, {"client_request": {"state": [1]}})
+    given = read(state, (RunEventType.RUN_RESUMED, {}), resumed)
+    assert given == [None, [{"op": "replace", "path": "", "value": [1]}]]
+    assert (state.value, state.is_replaced, sent({}).is_replaced) == ([1], True, False)
 
 
 def test_a_run_has_the_tool_if_its_client_sent_a_state_and_has_no_function_of_the_name() -> None:

@@ -1,5 +1,6 @@
 """Prepares the toolset and the system prompt of a run, which stay the same until the agent changes."""
 
+import json
 import logging
 from dataclasses import dataclass
 
@@ -8,6 +9,8 @@ from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.runs.execution.compose_request import servers_overview, system_prompt, with_instructions
 from application.runs.execution.run_session import RunSession
+from application.runs.ports import RunReader
+from application.runs.shared_state import read_on
 from application.tools.call_context import scope_of_run
 from application.tools.client_tools import with_client_tools
 from application.tools.toolset import Toolset
@@ -40,11 +43,15 @@ class PreparePrompt:
     - A change of the agent, its caller or its organization affects the run at its next turn.
     - Where policy depends on who acts and when, each turn and each reply has the toolset of that time.
     - A disabled agent has no prompt.
-    - The client's own tools and instructions come after those of the agent.
+    - The client's own tools and instructions come after those of the agent, and its state if it sent another one when it
+      resumed the run.
     """
 
-    def __init__(self, *, catalog: ToolsetBuilder, agents: AgentStore, organizations: OrganizationStore) -> None:
+    def __init__(
+        self, *, catalog: ToolsetBuilder, agents: AgentStore, organizations: OrganizationStore, runs: RunReader
+    ) -> None:
         self._catalog = catalog
+        self._runs = runs
         self._agents = agents
         self._organizations = organizations
 
@@ -68,13 +75,24 @@ class PreparePrompt:
             session.run = run.advanced(usage=run.usage, overview=overview)
         # Placeholders of canary tokens are those of the agent only.
         system = with_instructions(
-            session.guard.filled(system_prompt(session.agent.config, overview)), run.instructions
+            session.guard.filled(system_prompt(session.agent.config, overview)), await self._instructions(session)
         )
         schema = session.output_schema
         fixed_bytes = len(system.encode()) + toolset.definition_bytes
         if schema is not None:
             fixed_bytes += len(canonical_json(schema).encode())
         return Prompt(toolset=toolset, system=system, fixed_bytes=fixed_bytes)
+
+    async def _instructions(self, session: RunSession) -> str | None:
+        """Those of the client, and its state if it sent another one since the start."""
+        run = session.run
+        if not run.shares_state:
+            return run.instructions
+        state = await read_on(session.shared_state, self._runs, run)
+        if not state.is_replaced:
+            return run.instructions
+        now = f"State of the application now: {json.dumps(state.value, ensure_ascii=False)}"
+        return "\n\n".join(filter(None, (run.instructions, now)))
 
     async def toolset_of_reply(self, session: RunSession, prompt: Prompt) -> Toolset:
         """The toolset that decides about the calls of a reply: the prompt's, unless policy depends on who acts and when.

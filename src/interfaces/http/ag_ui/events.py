@@ -64,10 +64,6 @@ class AgUiEvents:
     def __post_init__(self) -> None:
         self.state = SharedState.of(self.run)
 
-    @property
-    def shares_state(self) -> bool:
-        return "state" in (self.run.client_request or {})
-
     def read(self, event: RunEvent) -> Iterator[JsonObject]:
         """Remember the message that the event completes; the change of the state that it makes."""
         patch = self.state.read(event)
@@ -84,7 +80,7 @@ class AgUiEvents:
     def start(self) -> Iterator[JsonObject]:
         about: JsonObject = {"runId": self.run.id, "threadId": self.run.thread_id}
         yield {**self._event("RUN_STARTED"), "protocolVersion": "1.0", "metadata": about}
-        if self.shares_state:
+        if self.run.shares_state:
             yield {"type": "STATE_SNAPSHOT", "snapshot": self.state.value}
 
     def of(self, shown: Shown) -> Iterator[JsonObject]:

@@ -10,7 +10,7 @@ from application.threads.queries import ListMessages
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.json_value import JsonObject, JsonValue
-from domain.runs.events import RunEvent
+from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run
 from domain.runs.shared_state import SharedState
 from domain.threads.message import Message
@@ -42,7 +42,7 @@ class AgUiRuns:
       client's tools, resume the run that waits for them.
     - A run is read again with the messages before it, then all its events. They replace what the client has.
     - A reply that was discarded is taken back by the messages as they are.
-    - The state that the client sent is changed by calls of the agent. A client that sends none gets the one that the newest
+    - The state that the client sent is changed by calls of the agent, and by what the client sends with its answers. A client that sends none gets the one that the newest
       run of its thread has left. An answer to interrupts, and a reconnect, begin with the state as it is.
     - A client that leaves harms nothing: the run continues. `stop` cancels it.
     """
@@ -91,7 +91,13 @@ class AgUiRuns:
     async def _begin(self, principal: Principal, agent: str, body: RunAgentInputBody) -> Answer:
         given = settled(body)
         if given is not None:
-            return await self._threads.settle(principal, _chat(agent, body.thread_id), given)
+
+            async def request(run: Run) -> JsonObject | None:
+                state = await self._read(principal, run, SharedState.of(run))
+                changed = None not in (state.value, body.own_state) and body.own_state != state.value
+                return {"state": body.own_state} if changed else None
+
+            return await self._threads.settle(principal, _chat(agent, body.thread_id), replace(given, request=request))
         command = _command(principal, agent, body, body.own_state)
 
         async def inherit(former: Run) -> ChatMessageCommand:
@@ -100,13 +106,15 @@ class AgUiRuns:
 
         return await self._threads.ask(command if body.own_state is not None else replace(command, inherit=inherit))
 
-    async def _read(self, principal: Principal, run: Run, state: SharedState) -> SharedState:
-        """The state after the stored events."""
+    async def _read(self, principal: Principal, run: Run, state: SharedState, *, resumed_after: int = 0) -> SharedState:
+        """The state after the stored events; where the run was resumed after one of them, as it was then."""
         if state.value is not None:
             async with aclosing(stored_events(self._get_run_events, principal, run.id)) as pages:
                 async for page in pages:
                     for event in page:
                         state.read(event)
+                        if 0 < resumed_after < event.seq and event.type is RunEventType.RUN_RESUMED:
+                            return state
         return state
 
     async def _frames(self, principal: Principal, events: AgUiEvents, answer: Answer) -> AsyncGenerator[bytes, None]:
@@ -114,7 +122,7 @@ class AgUiRuns:
         shown = RunShown(run=answer.run)
         try:
             if events.repeats or answer.after_seq:
-                await self._read(principal, answer.run, events.state)
+                await self._read(principal, answer.run, events.state, resumed_after=answer.after_seq)
             yield _framed(events.start())
             if events.repeats:
                 yield _framed([await self._snapshot(principal, answer.run, events)])

@@ -60,10 +60,12 @@ class ChatMessageCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What a client says about calls that its run waits for, by what they ask (`asked_id`); a decision also by its call."""
+    """What a client says about calls that its run waits for, by what they ask (`asked_id`); a decision also by its call.
+    `request` is what the run's answers repeat of the request, if anything."""
 
     results: Mapping[str, ClientToolResult]
     decisions: Mapping[str, CallDecision]
+    request: Callable[[Run], Awaitable[JsonObject | None]] | None = None
 
     def fitting(self, pending: Iterable[ToolUse]) -> tuple[tuple[ClientToolResult, ...], tuple[CallDecision, ...]]:
         """The results and the decisions that the calls ask for."""
@@ -143,7 +145,13 @@ class ClientThreads:
         run = await self._existing(principal, chat)
         results, approvals = given.fitting(run.pending)
         if run.status is RunStatus.REQUIRES_ACTION and (approvals or results):
-            command = ResumeRunCommand(principal=principal, run_id=run.id, tool_results=results, approvals=approvals)
+            command = ResumeRunCommand(
+                principal=principal,
+                run_id=run.id,
+                tool_results=results,
+                approvals=approvals,
+                client_request=None if given.request is None else await given.request(run),
+            )
             return Answer(run=await self._resume_run.execute(command), after_seq=run.last_seq)
         named = {*given.results, *given.decisions}
         stored = stored_events(self._get_run_events, principal, run.id)

@@ -106,7 +106,7 @@ class Worker:
         )
         loop = AgentLoop(
             prepare_prompt=PreparePrompt(
-                catalog=harness.catalog, agents=harness.agents, organizations=harness.organizations
+                catalog=harness.catalog, agents=harness.agents, organizations=harness.organizations, runs=harness.runs
             ),
             ask_model=AskModel(models=harness.model, prices=harness.prices, tracer=harness.tracer, clock=harness.clock),
             record_reply=RecordReply(

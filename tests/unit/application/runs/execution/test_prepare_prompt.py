@@ -12,14 +12,18 @@ from application.mcp.ports import ConnectionScope
 from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
 from application.runs.execution.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
 from application.runs.execution.run_session import RunSession
+from application.runs.ports import RunReader
 from application.tools.toolset import ServerOverview, Toolset
 from application.tools.toolset_builder import ToolsetBuilder
 from application.tracing.ports import Tracer
 from domain.agents.agent import Agent
+from domain.json_value import JsonObject
 from domain.policy.canary import CanaryToken, placeholder
+from domain.runs.events import RunEvent, RunEventType
 from domain.runs.limits import LimitSettings
+from domain.runs.shared_state import SharedState
 from domain.tools.client_tool import ClientTool
-from tests.builders import ORG, RUN, THREAD, a_run, a_tool, an_agent, an_organization
+from tests.builders import ORG, RUN, START, THREAD, a_run, a_tool, an_agent, an_organization
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
 from tests.run_builders import CANARY, a_claimed_run, a_session
@@ -39,6 +43,7 @@ class Ports:
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
+        self.runs: MockType = mocker.create_autospec(RunReader, instance=True)
         self.clock = FixedClock()
         self.tracer: MockType = mocker.create_autospec(Tracer, instance=True)
         self.use(an_agent())
@@ -49,7 +54,9 @@ class Ports:
         self.session: RunSession = a_session(run=run, agent=agent, tracer=self.tracer, clock=self.clock)
 
     async def prepare(self, previous: Prompt | None = None) -> Prompt:
-        preparing = PreparePrompt(catalog=self.catalog, agents=self.agents, organizations=self.organizations)
+        preparing = PreparePrompt(
+            catalog=self.catalog, agents=self.agents, organizations=self.organizations, runs=self.runs
+        )
         return await preparing.execute(self.session, previous)
 
 
@@ -85,6 +92,21 @@ async def test_tools_and_instructions_of_the_client_come_after_those_of_the_agen
     assert ports.session.toolset is prompt.toolset
     assert prompt.system.startswith("Answer briefly.")
     assert prompt.system.endswith(f"# Instructions of the client\n\n{theirs}"), "a placeholder of theirs is a text"
+
+
+@pytest.mark.requirement("X4")
+@pytest.mark.parametrize(("resumed", "told"), [({}, False), ({"client_request": {"state": {"n": 2}}}, True)])
+async def test_a_state_that_came_when_the_run_was_resumed_is_told(
+    ports: Ports, resumed: JsonObject, told: bool
+) -> None:
+    run = replace(ports.session.run, client_request={"state": {"n": 1}}, instructions="State: 1", last_seq=1)
+    ports.session.run, ports.session.shared_state = run, SharedState.of(run)
+    event = RunEvent(run_id=RUN, seq=1, type=RunEventType.RUN_RESUMED, at=START, data=resumed)
+    ports.runs.events.return_value = (event,)
+    prompt = await ports.prepare()
+    assert prompt.system.endswith('State of the application now: {"n": 2}') is told
+    assert "State: 1" in prompt.system
+    assert "update_state" in [tool.name for tool in prompt.toolset.tools]
 
 
 @pytest.mark.requirement("A13")
