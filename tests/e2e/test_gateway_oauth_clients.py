@@ -1,4 +1,4 @@
-"""More clients that only know OAuth: the bridge of clients over stdio, the AI SDK, and the conformance suite's."""
+"""More clients that only know OAuth: the bridge of clients over stdio, mcporter, the AI SDK, and the conformance suite's."""
 
 import asyncio
 import json
@@ -25,6 +25,7 @@ from tests.e2e.test_gateway_conformance import NODES, SUITE
 
 NODE_MODULES = ROOT / "tests" / "node" / "node_modules"
 MCP_REMOTE = NODE_MODULES / "mcp-remote" / "dist" / "proxy.js"
+MCPORTER = NODE_MODULES / "mcporter" / "dist" / "cli.js"
 AI_SDK = ROOT / "tests" / "node" / "ai_sdk_oauth_client.mjs"
 NEEDS = "needs `make node peers`"
 
@@ -116,3 +117,35 @@ def test_the_conformance_suite_finds_no_fault_in_the_authorization_server(people
     checks = [check for path in (tmp_path / "results").rglob("checks.json") for check in json.loads(path.read_text())]
     assert {check["status"] for check in checks} <= {"SUCCESS", "INFO"}, checks
     assert {"authorization-code-grant", "authorization-server-metadata-cimd"} <= {check["id"] for check in checks}
+
+
+@pytest.mark.skipif(not (NODES and MCPORTER.exists()), reason=NEEDS)
+def test_mcporter_connects_and_remembers_its_token(people: People, tmp_path: Path) -> None:
+    log = tmp_path / "told"
+    environment = {
+        "PATH": f"{NODES[-1].parent}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "MCPORTER_OAUTH_NO_BROWSER": "1",
+    }
+    url = f"{people.service.url}/mcp?agent=reader"
+    server = ["--http-url", url, "--allow-http", "--name", "gateway"]
+    call = ["call", *server, "--tool", TOOL, "--args", json.dumps({"text": "mcporter"}), "--output", "text"]
+    for command in (["auth", *server], [*call, "--no-oauth"]):
+        with (
+            log.open("w", encoding="utf-8") as told,
+            subprocess.Popen(
+                [str(NODES[-1]), str(MCPORTER), *command],
+                stdout=told,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                cwd=tmp_path,
+            ) as process,
+        ):
+            try:
+                if command[0] == "auth":
+                    until(lambda: found_in(log, people) is not None, what="the address for the browser")
+                    allowed(people, found_in(log, people) or "")
+                assert process.wait(timeout=60) == 0, log.read_text(encoding="utf-8")
+            finally:
+                process.kill()
+    assert "look says mcporter" in log.read_text(encoding="utf-8")
