@@ -11,6 +11,7 @@ __all__ = ["names"]
 UNAUDITED = {
     "POST /v1/sign-in-links": "changes no record; whoever signs in by it acts as the key that asked for it, and is audited as that key",
     "POST /v1/identity-providers/{identity_provider}/test": "reads metadata and keys of the provider, and changes no record",
+    "POST /v1/sessions/end-all": "the caller of this case has no session: none ends",
     "POST /v1/threads": "an empty thread does nothing; its runs are audited",
     "POST /v1/threads/{thread_id}/messages": "text for a later run, which is audited",
     "POST /v1/mcp-servers/{server}/refresh": "reads; a tool that changed is audited when it is put in quarantine",
