@@ -18,6 +18,7 @@ from functools import partial
 
 from benchmarks import (
     browser,
+    console_pages,
     control,
     gateway,
     growth,
@@ -124,7 +125,7 @@ PARTS = (
         name="console",
         title="The console",
         about="Listeners are connections as browsers open them on the page of a run; the page is opened in Chromium.",
-        measure=lambda: [*asyncio.run(listeners.measure()), "", *browser.measure()],
+        measure=lambda: [*asyncio.run(listeners.measure()), "", *browser.measure(), "", *console_pages.measure()],
     ),
 )
 

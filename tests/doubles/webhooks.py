@@ -10,7 +10,7 @@ from application.webhooks.announcing import Announcement
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
-from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import NOTICES, DeliveryState, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
@@ -35,9 +35,14 @@ class InMemoryWebhookDeliveryStore:
         in_lane = dict(busy)
         for moment, id_, stored in self._open():
             lane = _lane_of(stored.delivery)
-            told = self._state.runs[stored.delivery.run_id]
             if moment > at or len(taken) >= limit or in_lane.get(lane, 0) >= per_lane:
                 continue
+            if stored.delivery.event in NOTICES or stored.delivery.run_id is None:
+                after = stored.delivery.taken(until=until)
+                self._state.deliveries[id_] = replace(stored, delivery=after)
+                taken.append(ClaimedDelivery(delivery=after, webhook=None, body=stored.body))
+                continue
+            told = self._state.runs[stored.delivery.run_id]
             target = told.push_configs.get(stored.delivery.push_config_id or "")
             if target is not None:
                 webhook, headers = target.target.webhook, target.target.headers
@@ -81,6 +86,15 @@ class InMemoryWebhookDeliveryStore:
             stored.delivery
             for stored in self._state.deliveries.values()
             if stored.delivery.organization_id == organization_id and stored.delivery.run_id == run_id
+        )
+        return newest_first(found, lambda delivery: by_time(delivery.created_at, delivery.id), request)
+
+    async def of_inbox(self, organization_id: OrganizationId, request: PageRequest) -> Page[WebhookDelivery]:
+        """Notices of the organization, newest first."""
+        found = (
+            stored.delivery
+            for stored in self._state.deliveries.values()
+            if stored.delivery.organization_id == organization_id and stored.delivery.event in NOTICES
         )
         return newest_first(found, lambda delivery: by_time(delivery.created_at, delivery.id), request)
 

@@ -28,6 +28,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0083": ("0031", "adds an index"),
     "0109": ("0031", "adds sums of what the saved runs used"),
     "0101": ("0031", "adds custom roles, of which there were none"),
+    "0129": ("0031", "adds to organizations and deliveries what none from before has"),
     "0057": ("0031", "adds to agents what none from before has"),
     "0050": ("0031", "adds to runs what all from before have alike, and to schedules what none has"),
     "0044": ("0031", "adds to requests of runs what none from before has"),

@@ -1131,6 +1131,8 @@ export interface components {
             max_queued?: number | null;
             /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
             max_running?: number | null;
+            /** @description Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent. */
+            inbox_webhook_secret?: string | null;
         };
         /**
          * CreateThreadBody
@@ -1215,6 +1217,8 @@ export interface components {
             max_queued: number | null;
             /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
             max_running: number | null;
+            /** @description Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent. */
+            inbox_webhook_secret: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -3271,6 +3275,8 @@ export interface components {
             max_queued: number | null;
             /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
             max_running: number | null;
+            /** @description Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent. */
+            inbox_webhook_secret: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -4427,6 +4433,8 @@ export interface components {
             max_queued: number | null;
             /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
             max_running: number | null;
+            /** @description Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent. */
+            inbox_webhook_secret: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -5898,6 +5906,8 @@ export interface components {
             max_queued?: number | null;
             /** @description Most runs that may be in progress; null: any number. Requires a platform key. */
             max_running?: number | null;
+            /** @description Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent. */
+            inbox_webhook_secret?: string | null;
         };
         /**
          * UpdateRoleBody
@@ -6221,11 +6231,11 @@ export interface components {
         WebhookDeliveryView: {
             /** @description Id of the delivery. */
             id: string;
-            /** @description Id of the run. */
-            run_id: string;
+            /** @description Id of the run; null: of something that waits without a run. */
+            run_id: string | null;
             /** @description Type of the event. */
-            event: components["schemas"]["RunEventType"];
-            /** @description Host and port of the webhook's URL; the rest is never shown. */
+            event: components["schemas"]["WebhookEvent"];
+            /** @description Host and port of the webhook's URL, or the name of the secret that has the URL; the rest is never shown. */
             receiver: string;
             /** @description State of the delivery. */
             state: components["schemas"]["DeliveryState"];
@@ -6245,6 +6255,13 @@ export interface components {
             /** @description Time of the delivery; null until then. */
             delivered_at: string | null;
         };
+        /**
+         * WebhookEvent
+         * @description What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
+         *     organization's inbox. The values are part of the public contract.
+         * @enum {string}
+         */
+        WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined";
         /**
          * WorkflowBody
          * @description A workflow.

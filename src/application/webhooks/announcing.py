@@ -15,7 +15,7 @@ from domain.runs.run_json import run_to_json
 from domain.runs.webhook import WEBHOOK_EVENTS
 from domain.threads.attachments import without_file_bytes
 from domain.threads.message_json import content_to_json, timestamp
-from domain.webhooks.delivery import WebhookDelivery
+from domain.webhooks.delivery import WebhookDelivery, WebhookEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ def announced(run: Run, events: Sequence[NewEvent], *, last_seq: int) -> tuple[A
                 id=WebhookDeliveryId(derived_id("whk", run.id, seq)),
                 organization_id=run.organization_id,
                 run_id=run.id,
-                event=event.type,
+                event=WebhookEvent(event.type.value),
                 receiver=webhook.receiver,
                 created_at=event.at,
                 next_attempt_at=event.at,
@@ -71,7 +71,7 @@ def pushed(
                 id=WebhookDeliveryId(derived_id("whk", run.id, seq, config_id)),
                 organization_id=run.organization_id,
                 run_id=run.id,
-                event=event.type,
+                event=WebhookEvent(event.type.value),
                 receiver=receiver,
                 created_at=event.at,
                 next_attempt_at=event.at,

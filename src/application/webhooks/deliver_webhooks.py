@@ -19,11 +19,10 @@ from application.webhooks.ports import (
     WebhookDeliveryStore,
     WebhookSender,
 )
-from application.webhooks.signing_secrets import SigningSecrets
-from application.webhooks.waiting_links import with_links
+from application.webhooks.signing_secrets import NoAddress, SigningSecrets
+from application.webhooks.waiting_links import with_inbox_links, with_links
 from domain.errors import ServiceError
-from domain.runs.events import RunEventType
-from domain.webhooks.delivery import Attempt, SendFailure, WebhookDelivery
+from domain.webhooks.delivery import NOTICES, Attempt, SendFailure, WebhookDelivery, WebhookEvent
 from domain.webhooks.signing import signed_headers
 
 logger = logging.getLogger(__name__)
@@ -172,18 +171,21 @@ class DeliverWebhooks:
 
     async def _attempt(self, claimed: ClaimedDelivery) -> Attempt:
         delivery = claimed.delivery
+        organization_id = delivery.organization_id
         try:
-            keys = await self._secrets.of(delivery.organization_id, claimed.webhook)
+            webhook = claimed.webhook or await self._secrets.inbox(organization_id, delivery.receiver)
+            keys = await self._secrets.of(organization_id, webhook)
+        except NoAddress:
+            return Attempt(failure=SendFailure.NO_ADDRESS)
         except ValueError:
             return Attempt(failure=SendFailure.UNSIGNED)
         except ServiceError:
             logger.exception("signing secret of a webhook could not be read", extra=_ids(delivery))
             return Attempt(failure=SendFailure.INTERNAL)
-        links_people = delivery.event is RunEventType.RUN_REQUIRES_ACTION and delivery.push_config_id is None
-        body = (with_links(claimed.body, self._address.url) if links_people else claimed.body).encode()
+        body = _body(claimed, self._address.url).encode()
         headers = {**claimed.headers, **signed_headers(delivery.id, self._clock.now(), body, keys)}
         try:
-            return await self._sender.send(claimed.webhook.url, headers, body)
+            return await self._sender.send(webhook.url, headers, body)
         except Exception as error:  # noqa: BLE001  # message and traceback may contain the URL
             logger.error("webhook could not be sent: %s", type(error).__name__, extra=_ids(delivery))
             return Attempt(failure=SendFailure.INTERNAL)
@@ -205,6 +207,14 @@ class DeliverWebhooks:
         for task in left:
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+
+
+def _body(claimed: ClaimedDelivery, address: str | None) -> str:
+    delivery = claimed.delivery
+    if delivery.event in NOTICES:
+        return with_inbox_links(claimed.body, address)
+    links_people = delivery.event is WebhookEvent.RUN_REQUIRES_ACTION and delivery.push_config_id is None
+    return with_links(claimed.body, address) if links_people else claimed.body
 
 
 def _ids(delivery: WebhookDelivery) -> dict[str, object]:

@@ -33,10 +33,11 @@ class Lane:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedDelivery:
     """A delivery that this process may attempt, with everything needed. `body` was stored with the
-    event; `headers` are those that the receiver of an A2A task wants."""
+    event; `headers` are those that the receiver of an A2A task wants. Of a notice `webhook` is None: the secret that
+    `receiver` names has the address."""
 
     delivery: WebhookDelivery
-    webhook: Webhook
+    webhook: Webhook | None
     body: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -77,6 +78,9 @@ class WebhookDeliveryStore(Protocol):
         self, organization_id: OrganizationId, run_id: RunId, request: PageRequest
     ) -> Page[WebhookDelivery]:
         """A run's deliveries, newest first."""
+
+    async def of_inbox(self, organization_id: OrganizationId, request: PageRequest) -> Page[WebhookDelivery]:
+        """Deliveries to the webhook of the organization's inbox, newest first."""
 
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
         """Start a new round and signal the sender. False, and no change, if the delivery is no

@@ -1,4 +1,4 @@
-"""Finds the signing keys of a delivery: the secret that its webhook names, otherwise the
+"""Finds the address of an inbox's webhook, and the signing keys of a delivery: the secret that its webhook names, otherwise the
 organization's key, created on first use."""
 
 import secrets as randomness
@@ -10,6 +10,10 @@ from application.webhooks.ports import WebhookKeyStore
 from domain.ids import OrganizationId
 from domain.runs.webhook import Webhook
 from domain.webhooks.signing import NEW_KEY_BYTES, WebhookKey, new_secret, signing_keys
+
+
+class NoAddress(Exception):
+    """The secret with the address of an inbox's webhook is missing, or is no address."""
 
 
 class SigningSecrets:
@@ -46,6 +50,14 @@ class SigningSecrets:
             await self._keys.add_first(self.new_key(organization_id))
             found = await self._keys.in_force(organization_id, at=self._clock.now())
         return tuple(each for key in found for each in signing_keys(key.secret))
+
+    async def inbox(self, organization_id: OrganizationId, secret: str) -> Webhook:
+        """The webhook of an organization's inbox, whose address the secret has. Raises NoAddress."""
+        value = await self._secrets.value(organization_id, secret)
+        webhook = None if value is None else Webhook(url=value.strip())
+        if webhook is None or not webhook.has_address:
+            raise NoAddress
+        return webhook
 
     def new_key(self, organization_id: OrganizationId) -> WebhookKey:
         """A new key that is not stored."""

@@ -2,8 +2,10 @@
 
 import json
 from typing import cast
+from urllib.parse import quote
 
 from domain.json_value import JsonObject, JsonValue
+from domain.webhooks.delivery import WebhookEvent
 
 
 def with_links(body: str, address: str | None) -> str:
@@ -18,6 +20,33 @@ def with_links(body: str, address: str | None) -> str:
     return json.dumps(
         {**document, "text": f"Run {run['id']} waits for a person: {waiting}", "links": [*links]}, separators=(",", ":")
     )
+
+
+def with_inbox_links(body: str, address: str | None) -> str:
+    """The body of a notice with `links` to the item in the inbox, and `text`; without an address no links."""
+    document: JsonObject = json.loads(body)
+    waiting = [cast(JsonObject, each) for each in cast(list[JsonValue], document.pop("waiting"))]
+    links: list[JsonValue] = [
+        {
+            "id": each["item"],
+            "name": each["name"],
+            "url": f"{address}/console/inbox?item={quote(str(each['item']), safe=':')}",
+        }
+        for each in waiting
+        if address is not None
+    ]
+    said = ", ".join(str(each["name"]) for each in waiting)
+    places = "".join(f", {cast(JsonObject, link)['url']}" for link in links)
+    text = f"{_SENTENCES[WebhookEvent(str(document['type']))]}: {said}{places}"
+    return json.dumps({**document, "text": text, "links": links}, separators=(",", ":"))
+
+
+_SENTENCES = {
+    WebhookEvent.APPROVAL_REQUESTED: "A call waits for approval",
+    WebhookEvent.QUESTION_ASKED: "A workflow asks a person",
+    WebhookEvent.TOOL_QUARANTINED: "A new or changed tool waits for approval",
+    WebhookEvent.THREAD_QUARANTINED: "A canary token halted a thread",
+}
 
 
 def _link(run: JsonObject, call: JsonObject, address: str) -> JsonObject:

@@ -12,6 +12,7 @@ from domain.policy.rules import NO_POLICIES, ToolPolicies
 from domain.runs.admission import bound_violations
 from domain.runs.lane import MAX_QUEUE_WEIGHT
 from domain.runs.limits import LimitSettings
+from domain.secrets.secret import SecretRef, violations_of
 
 MAX_NAME_LENGTH = 200
 MAX_MODELS = 100
@@ -34,6 +35,8 @@ class Organization:
     - `queue_weight` is its share of the runs that start while runs of several organizations wait.
     - `max_queued` runs of it may be queued at most, and `max_running` be in progress. None sets no bound.
 
+    - `inbox_webhook_secret` names the secret with the address to which what waits for people is sent.
+
     Only platform keys change `mcp_kinds`, `queue_weight`, `max_queued` and `max_running`.
     """
 
@@ -53,6 +56,7 @@ class Organization:
     queue_weight: int = 1
     max_queued: int | None = None
     max_running: int | None = None
+    inbox_webhook_secret: str | None = None
 
     def __post_init__(self) -> None:
         wrong = []
@@ -74,6 +78,8 @@ class Organization:
             wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
         if not 0 < self.queue_weight <= MAX_QUEUE_WEIGHT:
             wrong.append(Violation(path="queue_weight", message=f"must be 1 to {MAX_QUEUE_WEIGHT}"))
+        if self.inbox_webhook_secret is not None:
+            wrong += violations_of("inbox_webhook_secret", SecretRef(self.inbox_webhook_secret))
         wrong += bound_violations(self.max_queued, self.max_running)
         wrong += [
             Violation(path=f"mcp_kinds.{index}", message=f"must be one of {', '.join(KINDS)}")

@@ -69,6 +69,11 @@ class Webhook:
         return _receiver_of(self.url)
 
     @property
+    def has_address(self) -> bool:
+        """Whether the URL has a host. The egress guard checks more."""
+        return _AUTHORITY.match(self.url) is not None
+
+    @property
     def note(self) -> WebhookNote:
         return WebhookNote(receiver=self.receiver, secret=self.secret, events=self.events)
 

@@ -1,4 +1,4 @@
-"""A delivery of one run event to a webhook, as a state machine that interprets the receiver's
+"""A delivery of one event to a webhook, as a state machine that interprets the receiver's
 responses."""
 
 from dataclasses import dataclass, replace
@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from domain.errors import conflict
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
-from domain.runs.events import RunEventType
 
 MAX_ATTEMPTS = 11
 FIRST_PAUSE_S = 5.0
@@ -16,6 +15,30 @@ LONGEST_PAUSE_S = 10 * 3_600.0
 """5 s, 15 s, 45 s, …, at most 10 h: the ten pauses add up to about a day."""
 JITTER = 0.2
 MAX_RETRY_AFTER_S = 24 * 3_600.0
+
+
+class WebhookEvent(StrEnum):
+    """What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
+    organization's inbox. The values are part of the public contract."""
+
+    RUN_COMPLETED = "run.completed"
+    RUN_FAILED = "run.failed"
+    RUN_INCOMPLETE = "run.incomplete"
+    RUN_CANCELLED = "run.cancelled"
+    RUN_HALTED = "run.halted"
+    RUN_REQUIRES_ACTION = "run.requires_action"
+    APPROVAL_REQUESTED = "approval.requested"
+    QUESTION_ASKED = "workflow_run.question_asked"
+    TOOL_QUARANTINED = "mcp_server.tool_quarantined"
+    THREAD_QUARANTINED = "thread.quarantined"
+
+
+NOTICES = (
+    WebhookEvent.APPROVAL_REQUESTED,
+    WebhookEvent.QUESTION_ASKED,
+    WebhookEvent.TOOL_QUARANTINED,
+    WebhookEvent.THREAD_QUARANTINED,
+)
 
 
 class DeliveryState(StrEnum):
@@ -42,6 +65,7 @@ class SendFailure(StrEnum):
     INSECURE = "The connection to the receiver is not secure; its certificate may be wrong."
     BROKEN = "The receiver broke off its answer, or does not speak HTTP."
     BLOCKED = "The receiver's address is not public, so it is not requested."
+    NO_ADDRESS = "The secret with the address is missing, or is no http or https address."
     UNSIGNED = "The signing secret is missing, or is not one (whsec_ and 24 to 64 bytes in base64)."
     INTERNAL = "Something went wrong here; the log says what."
 
@@ -95,12 +119,13 @@ class WebhookDelivery:
     - `retried_after` is the number of attempts at the last manual retry.
     - While DELIVERING, the sender counts as lost from `next_attempt_at` on.
     - `push_config_id` names the config of an A2A task that has it sent, instead of the run's webhook.
+    - `receiver` of a notice is the name of the secret that has the address. `run_id` is the run that waits; None without one.
     """
 
     id: WebhookDeliveryId
     organization_id: OrganizationId
-    run_id: RunId
-    event: RunEventType
+    run_id: RunId | None
+    event: WebhookEvent
     receiver: str
     created_at: datetime
     state: DeliveryState = DeliveryState.PENDING

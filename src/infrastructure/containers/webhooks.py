@@ -5,7 +5,7 @@ from dependency_injector import containers, providers
 from application.webhooks.create_webhook_key import CreateWebhookKey
 from application.webhooks.deliver_webhooks import DeliverWebhooks
 from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore, WebhookSender
-from application.webhooks.queries import ListWebhookDeliveries
+from application.webhooks.queries import ListInboxDeliveries, ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery
 from application.webhooks.signing_secrets import SigningSecrets
 from application.webhooks.webhook_check import WebhookCheck
@@ -38,4 +38,5 @@ class Webhooks(containers.DeclarativeContainer):
     )
     create_webhook_key = singleton(CreateWebhookKey, keys=webhook_keys, secrets=signing_secrets)
     list_webhook_deliveries = singleton(ListWebhookDeliveries, deliveries=webhook_deliveries)
+    list_inbox_deliveries = singleton(ListInboxDeliveries, deliveries=webhook_deliveries)
     retry_webhook_delivery = singleton(RetryWebhookDelivery, deliveries=webhook_deliveries)

@@ -15,6 +15,7 @@ _FIELDS = {
     "retention_days": "retention_days",
     "first_use": "first_use",
     "tool_allowlist": "allowlist_entries",
+    "inbox_webhook_secret": "inbox_webhook_secret",
 }
 
 
@@ -26,6 +27,7 @@ def organization_values(view: OrganizationView) -> dict[str, str]:
         "daily_budget_usd": text(view["daily_budget_usd"]),
         "retention_days": text(view["retention_days"]),
         "first_use": view["first_use"],
+        "inbox_webhook_secret": view["inbox_webhook_secret"] or "",
     }
     if view["mcp_enabled"]:
         values["mcp_enabled"] = "on"
@@ -45,6 +47,7 @@ def organization_body(form: FormValues) -> JsonObject:
         "daily_budget_usd": form.number("daily_budget_usd"),
         "retention_days": form.whole("retention_days"),
         "first_use": form["first_use"],
+        "inbox_webhook_secret": form["inbox_webhook_secret"].strip() or None,
     }
     if form.wrong:
         raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)

@@ -114,6 +114,7 @@ CASES = [
         method="POST", path="/v1/webhook-deliveries/{delivery_id}/retry", role=Role.OPERATOR, status=202, foreign=True
     ),
     Case(method="POST", path="/v1/organization/webhook-key", role=Role.ADMIN, status=201),
+    Case(method="GET", path="/v1/organization/webhook-deliveries", role=Role.ADMIN),
     Case(method="GET", path="/v1/usage", role=Role.VIEWER),
     Case(method="GET", path="/v1/organization", role=Role.VIEWER),
     Case(method="PATCH", path="/v1/organization", role=Role.ADMIN, body={"name": "renamed"}),

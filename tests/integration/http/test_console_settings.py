@@ -41,6 +41,7 @@ async def test_settings_are_saved_as_the_api_has_them_and_not_at_all_if_nothing_
         "allowlist_entries": "send_*",
         "rule.n1.pattern": "send_mail",
         "rule.n1.decision": "require_approval",
+        "inbox_webhook_secret": "CHAT_HOOK",
     }
     entered.pop("mcp_enabled")
     answer = await browse(service, "POST", "/console/settings", headers=browser, data=entered)
@@ -50,6 +51,7 @@ async def test_settings_are_saved_as_the_api_has_them_and_not_at_all_if_nothing_
     assert (saved["name"], saved["mcp_enabled"], saved["retention_days"]) == ("Acme", False, 30)
     assert (saved["daily_budget_usd"], saved["models"]) == (12.5, [MODEL])
     assert saved["tool_allowlist"] == ["send_*"]
+    assert saved["inbox_webhook_secret"] == "CHAT_HOOK"
     assert saved["tool_policies"] == {"mcp__*": RULE, "send_mail": {"decision": "require_approval"}}
 
 
@@ -58,6 +60,7 @@ async def test_settings_are_saved_as_the_api_has_them_and_not_at_all_if_nothing_
     [
         ({"name": ""}, "name"),
         ({"models": "nothing"}, "models"),
+        ({"inbox_webhook_secret": "no name"}, "inbox_webhook_secret"),
         ({"retention_days": "0"}, "retention_days"),
         ({"retention_days": "a while"}, "retention_days"),
         ({"daily_budget_usd": "-1"}, "daily_budget_usd"),

@@ -55,6 +55,7 @@ async def a_delivery_and_a_schedule(stores: Stores) -> None:
 async def url_delivered_to(stores: Stores) -> str:
     """Where the one delivery that is due would go."""
     (claimed,) = await stores.webhooks.claim(at=START, until=after(60), limit=9, per_lane=9, busy={})
+    assert claimed.webhook is not None
     return claimed.webhook.url
 
 

@@ -19,6 +19,7 @@ from domain.webhooks.delivery import (
     DeliveryState,
     SendFailure,
     WebhookDelivery,
+    WebhookEvent,
     pause_s,
 )
 from domain.webhooks.signing import signed_headers, signing_keys
@@ -31,7 +32,7 @@ def a_delivery(*, attempts: int = 1) -> WebhookDelivery:
         id=WebhookDeliveryId("whk_1"),
         organization_id=ORG,
         run_id=RUN,
-        event=RunEventType.RUN_COMPLETED,
+        event=WebhookEvent.RUN_COMPLETED,
         receiver="hooks.example.com:443",
         created_at=START,
         state=DeliveryState.DELIVERING,

@@ -2690,34 +2690,11 @@ class WebhookBody(TypedDict):
     """Types of the events that are sent."""
 
 
-class WebhookDeliveryView(TypedDict):
-    """
-    A delivery in progress. `receiver` is the host and port of the webhook's URL; the rest is
-    never shown. `last_status` and `last_error` are from the latest attempt.
-    """
-
-    id: str
-    """Id of the delivery."""
-    run_id: str
-    """Id of the run."""
-    event: RunEventType
-    """Type of the event."""
-    receiver: str
-    """Host and port of the webhook's URL; the rest is never shown."""
-    state: DeliveryState
-    """State of the delivery."""
-    attempts: int
-    """Number of attempts."""
-    last_status: int | None
-    """HTTP status of the latest attempt; null if there was no response."""
-    last_error: str | None
-    """Error of the latest attempt; null if it succeeded."""
-    created_at: str
-    """Time of the creation."""
-    next_attempt_at: str | None
-    """Time of the next attempt; null if there is none."""
-    delivered_at: str | None
-    """Time of the delivery; null until then."""
+WebhookEvent: TypeAlias = Literal['run.completed', 'run.failed', 'run.incomplete', 'run.cancelled', 'run.halted', 'run.requires_action', 'approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined']
+"""
+What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
+organization's inbox. The values are part of the public contract.
+"""
 
 
 class WorkflowBody(TypedDict):
@@ -4686,6 +4663,8 @@ class UpdateOrganizationBody(TypedDict):
     """Most runs that may be queued; null: any number. Requires a platform key."""
     max_running: NotRequired[MaxRunning6 | MaxRunning7]
     """Most runs that may be in progress; null: any number. Requires a platform key."""
+    inbox_webhook_secret: NotRequired[str | None]
+    """Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent."""
 
 
 class UpdateScheduleBody(TypedDict):
@@ -4789,13 +4768,34 @@ class UserPage(TypedDict):
     """Cursor of the next page; null on the last one."""
 
 
-class WebhookDeliveryPage(TypedDict):
-    """A page of deliveries; `next_cursor` is null on the last one."""
+class WebhookDeliveryView(TypedDict):
+    """
+    A delivery in progress. `receiver` is the host and port of the webhook's URL; the rest is
+    never shown. `last_status` and `last_error` are from the latest attempt.
+    """
 
-    data: list[WebhookDeliveryView]
-    """The entries of the page, in the order of the list."""
-    next_cursor: str | None
-    """Cursor of the next page; null on the last one."""
+    id: str
+    """Id of the delivery."""
+    run_id: str | None
+    """Id of the run; null: of something that waits without a run."""
+    event: WebhookEvent
+    """Type of the event."""
+    receiver: str
+    """Host and port of the webhook's URL, or the name of the secret that has the URL; the rest is never shown."""
+    state: DeliveryState
+    """State of the delivery."""
+    attempts: int
+    """Number of attempts."""
+    last_status: int | None
+    """HTTP status of the latest attempt; null if there was no response."""
+    last_error: str | None
+    """Error of the latest attempt; null if it succeeded."""
+    created_at: str
+    """Time of the creation."""
+    next_attempt_at: str | None
+    """Time of the next attempt; null if there is none."""
+    delivered_at: str | None
+    """Time of the delivery; null until then."""
 
 
 class WorkflowPage(TypedDict):
@@ -5032,6 +5032,8 @@ class CreateOrganizationBody(TypedDict):
     """Most runs that may be queued; null: any number. Requires a platform key."""
     max_running: NotRequired[MaxRunning2 | MaxRunning3]
     """Most runs that may be in progress; null: any number. Requires a platform key."""
+    inbox_webhook_secret: NotRequired[str | None]
+    """Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent."""
 
 
 class CreatedOrganizationView(TypedDict):
@@ -5065,6 +5067,8 @@ class CreatedOrganizationView(TypedDict):
     """Most runs that may be queued; null: any number. Requires a platform key."""
     max_running: int | None
     """Most runs that may be in progress; null: any number. Requires a platform key."""
+    inbox_webhook_secret: str | None
+    """Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -5185,6 +5189,8 @@ class OrganizationView(TypedDict):
     """Most runs that may be queued; null: any number. Requires a platform key."""
     max_running: int | None
     """Most runs that may be in progress; null: any number. Requires a platform key."""
+    inbox_webhook_secret: str | None
+    """Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -5313,6 +5319,8 @@ class SavedOrganizationView(TypedDict):
     """Most runs that may be queued; null: any number. Requires a platform key."""
     max_running: int | None
     """Most runs that may be in progress; null: any number. Requires a platform key."""
+    inbox_webhook_secret: str | None
+    """Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are sent; null: nothing is sent."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -5325,6 +5333,15 @@ class SchedulePage(TypedDict):
     """A page of schedules; `next_cursor` is null on the last one."""
 
     data: list[ScheduleView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
+
+
+class WebhookDeliveryPage(TypedDict):
+    """A page of deliveries; `next_cursor` is null on the last one."""
+
+    data: list[WebhookDeliveryView]
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
+from application.webhooks.notices import of_approvals
 from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
 from domain.approvals.timer import Timer, TimerKind
 from domain.ids import GatewaySessionId, TimerId, derived_id
@@ -11,6 +12,7 @@ from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.tables import approval, timer
+from infrastructure.persistence.webhooks.notice_rows import add_notices
 
 # Ids are derived: an existing row is the same approval.
 _insert = upsert(approval).on_conflict_do_nothing(index_elements=["id"])
@@ -40,10 +42,11 @@ _timer = row_fields(Timer)
 
 
 def add_approvals(connection: Connection, approvals: tuple[Approval, ...]) -> None:
-    """Store new approvals, each with the timer that ends it."""
+    """Store new approvals, each with the timer that ends it, and the notice to the organization's inbox."""
     if approvals:
         connection.execute(_insert, [_approval.write(new) for new in approvals])
         connection.execute(_insert_timer, [_timer.write(expiry_timer(new)) for new in approvals])
+        add_notices(connection, of_approvals(approvals))
 
 
 def end_approvals(connection: Connection, outcomes: tuple[ApprovalOutcome, ...]) -> None:

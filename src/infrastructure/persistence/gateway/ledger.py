@@ -13,6 +13,7 @@ from functools import partial
 from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 
+from application.webhooks.notices import of_quarantine
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.gateway.call import GatewayCall, GatewayCallState, GatewaySettlement
@@ -28,6 +29,7 @@ from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.engine.staged import ByKeys, Staged, Stages
 from infrastructure.persistence.gateway.call_rows import call_of, call_row, has_made, insert_call
 from infrastructure.persistence.tables import gateway_call, gateway_session, thread
+from infrastructure.persistence.webhooks.notice_rows import add_notices
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +71,7 @@ _quarantine = (
         thread.c.quarantined_at.is_(None),
     )
     .values(quarantined_at=bindparam("since"), quarantined_by=bindparam("by"), quarantined_for=bindparam("token_id"))
+    .returning(thread.c.id)
 )
 
 
@@ -126,7 +129,9 @@ class SqlGatewayLedger:
                 insert_call.run(connection, {**call_row(call), **_outcome(settlement)})
             connection.execute(_end_session, {**session, "moment": settlement.at})
             of = {"since": quarantine.at, "by": quarantine.run_id, "token_id": quarantine.canary_id}
-            connection.execute(_quarantine, {**session, **of})
+            thread_id = connection.execute(_quarantine, {**session, **of}).scalar_one_or_none()
+            if thread_id is not None:
+                add_notices(connection, [of_quarantine(call.organization_id, thread_id, quarantine, None)])
             cancel_approvals(connection, call.session_id, at=settlement.at)
             record(connection, *audit)
             return True

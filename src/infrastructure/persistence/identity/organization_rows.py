@@ -6,7 +6,7 @@ from domain.identity.organization import Organization
 from infrastructure.persistence.columns.fields import json_fields, row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 
-_COLUMNS = ("id", "name", "created_at", "mcp_enabled", "version")
+_COLUMNS = ("id", "name", "created_at", "mcp_enabled", "version", "inbox_webhook_secret")
 _columns = row_fields(Organization, only=_COLUMNS)
 _settings = json_fields(Organization, without=_COLUMNS)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, Text, and_, bindparam, delete, select, type_coerce, update
 
 from application.system.turns import in_turns
+from application.webhooks.notices import of_tools
 from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
@@ -28,6 +29,7 @@ from infrastructure.persistence.mcp.rows import (
     state_row,
 )
 from infrastructure.persistence.tables import mcp_server, mcp_server_state, mcp_tool_definition
+from infrastructure.persistence.webhooks.notice_rows import add_notices
 
 _state = select(mcp_server_state).where(
     mcp_server_state.c.organization_id == bindparam("organization_id"),
@@ -126,6 +128,7 @@ class SqlMcpCatalogStore:
                 insert_definitions(connection, definitions)
             _replace_state(connection, state_row(organization_id, catalog, first_position=first))
             record(connection, *audit)
+            add_notices(connection, of_tools(audit))
             return True
 
         return await self._database.write(unit, scope=organization_id)
@@ -147,6 +150,7 @@ class SqlMcpCatalogStore:
                 return False
             _replace_state(connection, state_row(organization_id, catalog, first_position=pieces.first))
             record(connection, *audit)
+            add_notices(connection, of_tools(audit))
             return True
 
         saved = await self._database.write(unit, scope=organization_id)

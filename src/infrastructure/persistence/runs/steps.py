@@ -8,6 +8,7 @@ from sqlalchemy import BindParameter, Connection, Update, bindparam, select, upd
 
 from application.runs.ports import LeaseLost, StepOutcome, events_topic, status_topic
 from application.system.wakeups import Wakeups
+from application.webhooks.notices import of_quarantine
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
 from domain.ids import RunId
@@ -30,6 +31,7 @@ from infrastructure.persistence.threads.item_columns import NO_ITEMS, SealedItem
 from infrastructure.persistence.threads.message_rows import add_messages
 from infrastructure.persistence.threads.queue import ask_next_run, lock_thread, unfinished_runs
 from infrastructure.persistence.usage.rows import add_spending
+from infrastructure.persistence.webhooks.notice_rows import add_notices
 from infrastructure.persistence.webhooks.rows import PushReceivers, add_announcements, ask_push_receivers
 
 _state: dict[str, BindParameter[Any]] = {
@@ -298,6 +300,8 @@ def _store_rest(
     has_announced = add_announcements(connection, after, step.events, last_seq=row.last_seq, pushes=pushes())
     if step.quarantine is not None:
         connection.execute(_quarantine, _quarantining(step.quarantine, after))
+        add_notices(connection, [of_quarantine(organization_id, after.thread_id, step.quarantine, run_id)])
     # In quarantine no run of the thread may be claimed; the caller has checked this.
     promoted = next_one() if next_one is not None and step.quarantine is None else None
+    has_announced = has_announced or bool(step.approvals) or step.quarantine is not None
     return StepOutcome(last_seq=row.last_seq, promoted=promoted, has_announced=has_announced)

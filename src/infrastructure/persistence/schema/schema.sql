@@ -1,4 +1,4 @@
--- revision 0107
+-- revision 0129
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -9,7 +9,7 @@ CREATE TABLE organization (
 	created_at BIGINT NOT NULL,
 	mcp_enabled BOOLEAN DEFAULT 1 NOT NULL,
 	version INTEGER DEFAULT '1' NOT NULL,
-	settings TEXT DEFAULT '{}' NOT NULL,
+	settings TEXT DEFAULT '{}' NOT NULL, inbox_webhook_secret TEXT,
 	CONSTRAINT pk_organization PRIMARY KEY (id)
 );
 CREATE TABLE api_key (
@@ -400,26 +400,6 @@ CREATE TABLE schedule (
 CREATE INDEX ix_schedule_organization_id_created_at_id ON schedule (organization_id, created_at, id);
 CREATE INDEX ix_schedule_next_fire_at_id ON schedule (next_fire_at, id);
 CREATE INDEX ix_schedule_last_run_id ON schedule (last_run_id);
-CREATE TABLE webhook_delivery (
-	id TEXT NOT NULL,
-	organization_id TEXT NOT NULL,
-	run_id TEXT NOT NULL,
-	event TEXT NOT NULL,
-	receiver TEXT NOT NULL,
-	body TEXT NOT NULL,
-	state TEXT NOT NULL,
-	attempts INTEGER NOT NULL,
-	retried_after INTEGER NOT NULL,
-	last_status INTEGER,
-	last_error TEXT,
-	created_at BIGINT NOT NULL,
-	next_attempt_at BIGINT,
-	delivered_at BIGINT, push_config_id TEXT,
-	CONSTRAINT pk_webhook_delivery PRIMARY KEY (id),
-	CONSTRAINT fk_webhook_delivery_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE
-);
-CREATE INDEX ix_webhook_delivery_run_id_created_at_id ON webhook_delivery (run_id, created_at, id);
-CREATE INDEX ix_webhook_delivery_open ON webhook_delivery (next_attempt_at, id) WHERE state IN ('pending', 'delivering');
 CREATE TABLE webhook_key (
 	id TEXT NOT NULL,
 	organization_id TEXT NOT NULL,
@@ -912,3 +892,31 @@ CREATE TABLE impersonation (
 );
 CREATE INDEX ix_impersonation_user_id ON impersonation (user_id);
 CREATE INDEX ix_impersonation_organization_id_created_at ON impersonation (organization_id, created_at);
+CREATE TABLE "webhook_delivery" (
+	id TEXT NOT NULL,
+	organization_id TEXT NOT NULL,
+	run_id TEXT,
+	event TEXT NOT NULL,
+	receiver TEXT NOT NULL,
+	body TEXT NOT NULL,
+	state TEXT NOT NULL,
+	attempts INTEGER NOT NULL,
+	retried_after INTEGER NOT NULL,
+	last_status INTEGER,
+	last_error TEXT,
+	created_at BIGINT NOT NULL,
+	next_attempt_at BIGINT,
+	delivered_at BIGINT,
+	push_config_id TEXT,
+	workflow_run_id TEXT,
+	server_id TEXT,
+	CONSTRAINT pk_webhook_delivery PRIMARY KEY (id),
+	CONSTRAINT fk_webhook_delivery_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE,
+	CONSTRAINT fk_webhook_delivery_workflow_run_id_workflow_run FOREIGN KEY(workflow_run_id) REFERENCES workflow_run (id) ON DELETE CASCADE,
+	CONSTRAINT fk_webhook_delivery_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
+);
+CREATE INDEX ix_webhook_delivery_run_id_created_at_id ON webhook_delivery (run_id, created_at, id);
+CREATE INDEX ix_webhook_delivery_open ON webhook_delivery (next_attempt_at, id) WHERE state IN ('pending', 'delivering');
+CREATE INDEX ix_webhook_delivery_workflow_run_id ON webhook_delivery (workflow_run_id);
+CREATE INDEX ix_webhook_delivery_server_id ON webhook_delivery (server_id);
+CREATE INDEX ix_webhook_delivery_inbox ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined');

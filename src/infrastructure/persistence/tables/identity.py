@@ -26,6 +26,7 @@ organization = Table(
     Column("mcp_enabled", Boolean, nullable=False),
     Column("version", Integer, nullable=False),
     Column("settings", JsonText, nullable=False),
+    Column("inbox_webhook_secret", PlainText),
 )
 
 api_key = Table(

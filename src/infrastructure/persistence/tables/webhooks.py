@@ -6,14 +6,14 @@ from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The URL is in run_request.webhook_url, or in push_config. During `delivering`, the delivering process is lost after
+# The URL is in run_request.webhook_url, in push_config, or, of what waits for people, in the secret that `receiver` names. During `delivering`, the delivering process is lost after
 # `next_attempt_at`.
 webhook_delivery = Table(
     "webhook_delivery",
     metadata,
     Column("id", PlainText, primary_key=True),
     Column("organization_id", PlainText, nullable=False),
-    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
+    Column("run_id", PlainText, ForeignKey("run.id", ondelete="CASCADE")),
     Column("event", PlainText, nullable=False),
     Column("receiver", PlainText, nullable=False),
     Column("body", PlainText, nullable=False),
@@ -26,7 +26,17 @@ webhook_delivery = Table(
     Column("next_attempt_at", Moment),
     Column("delivered_at", Moment),
     Column("push_config_id", PlainText),
+    Column("workflow_run_id", PlainText, ForeignKey("workflow_run.id", ondelete="CASCADE"), index=True),
+    Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), index=True),
     Index(None, "run_id", "created_at", "id"),
+    partial_index(
+        "ix_webhook_delivery_inbox",
+        "organization_id",
+        "created_at",
+        "id",
+        where="event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined',"
+        " 'thread.quarantined')",
+    ),
     partial_index(
         "ix_webhook_delivery_open",
         "next_attempt_at",

@@ -1,6 +1,7 @@
 """Webhook deliveries to rows and back, and storing deliveries for a run's step."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Select, bindparam, select
@@ -15,7 +16,8 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
 from infrastructure.persistence.tables import push_config, webhook_delivery
 
-select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name != "body"))
+_READ = frozenset(field.name for field in fields(WebhookDelivery))
+select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.c if column.name in _READ))
 """Without bodies, which may be long."""
 # Literal in the statement, so that the partial index over open rows is used.
 is_open = webhook_delivery.c.state.in_(
@@ -70,6 +72,8 @@ def add_deliveries(connection: Connection, announcements: Sequence[Announcement]
             *[
                 {
                     **_delivery.write(new.delivery),
+                    "workflow_run_id": None,
+                    "server_id": None,
                     "body": new.body,
                 }
                 for new in announcements

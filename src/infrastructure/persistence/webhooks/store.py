@@ -14,7 +14,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
-from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import NOTICES, DeliveryState, WebhookDelivery
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
@@ -72,9 +72,13 @@ _set_aside = (
 )
 _contents = (
     select(_table.id, _table.body, run_request.c.webhook, run_request.c.webhook_url, push_config.c.sealed)
-    .join(run_request, run_request.c.run_id == _table.run_id)
+    .outerjoin(run_request, run_request.c.run_id == _table.run_id)
     .outerjoin(push_config, (push_config.c.run_id == _table.run_id) & (push_config.c.id == _table.push_config_id))
     .where(_table.id.in_(bindparam("taken", expanding=True)))
+)
+# Literal in the statement, so that the partial index over notices is used.
+_is_notice = _table.event.in_(
+    bindparam("notices", [event.value for event in NOTICES], expanding=True, literal_execute=True)
 )
 _get = select_deliveries.where(
     _table.organization_id == bindparam("of_organization"), _table.id == bindparam("of_delivery")
@@ -155,6 +159,10 @@ class SqlWebhookDeliveryStore:
         statement = select_deliveries.where(_table.organization_id == organization_id, _table.run_id == run_id)
         return await self._database.read(newest_page(statement, request, _table, delivery_of), scope=organization_id)
 
+    async def of_inbox(self, organization_id: OrganizationId, request: PageRequest) -> Page[WebhookDelivery]:
+        statement = select_deliveries.where(_table.organization_id == organization_id, _is_notice)
+        return await self._database.read(newest_page(statement, request, _table, delivery_of), scope=organization_id)
+
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
 
         def unit(connection: Connection) -> bool:
@@ -196,6 +204,8 @@ def _with_contents(
 
 
 def _claimed(delivery: WebhookDelivery, row: AnyRow, box: SecretBox) -> ClaimedDelivery:
+    if delivery.event in NOTICES:
+        return ClaimedDelivery(delivery=delivery, webhook=None, body=row.body)
     if delivery.push_config_id is None:
         webhook = webhook_of(cast(JsonObject, row.webhook), row.webhook_url, box)
         return ClaimedDelivery(delivery=delivery, webhook=webhook, body=row.body)

@@ -9,6 +9,8 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, se
 from application.runs.ports import IdempotencyKey, LeaseLost
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
+from application.webhooks.notices import of_questions
+from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     Decide,
@@ -37,6 +39,7 @@ from infrastructure.persistence.tables import (
     workflow_run,
     workflow_version,
 )
+from infrastructure.persistence.webhooks.notice_rows import add_notices
 from infrastructure.persistence.workflows.run_rows import (
     OUTLINE,
     earlier_run,
@@ -260,6 +263,7 @@ class SqlWorkflowRunStore:
             if audit:
                 record(connection, *audit)
             put_tools(connection, registered)
+            add_notices(connection, of_questions(before, after, at=at))
             return write_change(connection, before, after, at=at, **ended)
 
         return await self._database.write(unit, scope=lease.organization_id, after_commit=self._told)
@@ -282,6 +286,8 @@ class SqlWorkflowRunStore:
     def _told(self, run: WorkflowRun | None) -> None:
         if run is not None:
             self._wakeups.wake(workflow_events_topic(run.id))
+            if run.status is WorkflowRunStatus.REQUIRES_ACTION:
+                self._wakeups.wake(WEBHOOKS_TOPIC)
 
 
 def _of(organization_id: OrganizationId, run_id: WorkflowRunId) -> dict[str, str]:

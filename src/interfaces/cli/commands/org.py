@@ -80,6 +80,7 @@ def _show(terminal: Terminal, organization: OrganizationView) -> None:
             "policies": short_json(dict(organization["tool_policies"]), 1_000) if organization["tool_policies"] else "",
             "limits": short_json(limits, 200) if limits else "",
             "daily budget": "" if budget is None else f"${budget:.2f}",
+            "webhook of the inbox": organization["inbox_webhook_secret"] or "",
             "retention": "" if organization["retention_days"] is None else f"{organization['retention_days']} days",
         }
     )
@@ -118,7 +119,7 @@ def set_organization(
 ) -> None:
     """Change settings of the key's organization, or of another one."""
     session = session_of(context)
-    changes = field_values(fields, texts=("name",), fields=_FIELDS)
+    changes = field_values(fields, texts=("name", "inbox_webhook_secret"), fields=_FIELDS)
     path = path_to("organization") if org is None else path_to("organizations", org)
     session.show(
         OrganizationView,

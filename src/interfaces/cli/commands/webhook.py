@@ -6,9 +6,10 @@ import typer
 
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
-from interfaces.cli.arguments import RunArgument
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
+
+OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's id, run_….")]
 
 webhook_app = typer.Typer(
     help="Manage webhook deliveries and the signing key.",
@@ -17,16 +18,16 @@ webhook_app = typer.Typer(
 )
 
 
-@webhook_app.command("list", epilog="Example: dragoman webhook list run_0123 --json")
+@webhook_app.command("list", epilog="Examples: dragoman webhook list run_0123 --json; dragoman webhook list")
 def list_deliveries(
     context: typer.Context,
-    run_id: RunArgument,
+    run_id: OptionalRun = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the webhook deliveries of a run, newest first."""
+    """List webhook deliveries, newest first: of a run, or of the inbox."""
     session_of(context).show_list(
         WebhookDeliveryView,
-        path_to("runs", run_id, "webhook-deliveries"),
+        path_to("runs", run_id, "webhook-deliveries") if run_id else path_to("organization", "webhook-deliveries"),
         ("id", "state", "event", "outlook", "attempts", "receiver"),
         lambda entry, _: (
             entry["id"],
@@ -36,7 +37,9 @@ def list_deliveries(
             str(entry["attempts"]),
             entry["receiver"],
         ),
-        empty="The run has no deliveries: it has no webhook, or has not ended or waited yet.",
+        empty="The run has no deliveries: it has no webhook, or has not ended or waited yet."
+        if run_id
+        else "Nothing was sent to the webhook of the inbox.",
         as_json=as_json,
     )
 

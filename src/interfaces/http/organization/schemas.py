@@ -32,7 +32,15 @@ class UpdateOrganizationBody(Patch):
     )
     shown_as: ClassVar[type] = OrganizationView
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"tool_allowlist", "daily_budget_usd", "retention_days", "mcp_kinds", "max_queued", "max_running"}
+        {
+            "tool_allowlist",
+            "daily_budget_usd",
+            "retention_days",
+            "mcp_kinds",
+            "max_queued",
+            "max_running",
+            "inbox_webhook_secret",
+        }
     )
 
     name: str | None = None
@@ -52,6 +60,7 @@ class UpdateOrganizationBody(Patch):
     queue_weight: int | None = Field(default=None, gt=0, le=MAX_QUEUE_WEIGHT)
     max_queued: int | None = Field(default=None, gt=0, le=MAX_QUEUED)
     max_running: int | None = Field(default=None, gt=0, le=MAX_RUNNING)
+    inbox_webhook_secret: Annotated[str, Field(max_length=1_024)] | None = None
 
     def to_changes(self) -> Changes:
         changes = self.changes(without=frozenset({"limits", "tool_policies"}))

@@ -41,6 +41,11 @@ class OrganizationView(TypedDict):
     ]
     max_queued: Annotated[int | None, "Most runs that may be queued; null: any number. Requires a platform key."]
     max_running: Annotated[int | None, "Most runs that may be in progress; null: any number. Requires a platform key."]
+    inbox_webhook_secret: Annotated[
+        str | None,
+        "Name of the secret with the URL to which approvals, questions of workflows, and tools and threads in quarantine are "
+        "sent; null: nothing is sent.",
+    ]
     version: Version
     created_at: CreatedAt
 
@@ -78,6 +83,7 @@ def organization_view(organization: Organization) -> OrganizationView:
         "first_use": organization.first_use,
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),
         "queue_weight": organization.queue_weight,
+        "inbox_webhook_secret": organization.inbox_webhook_secret,
         "max_queued": organization.max_queued,
         "max_running": organization.max_running,
         "version": organization.version,

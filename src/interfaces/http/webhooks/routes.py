@@ -6,7 +6,7 @@ from litestar.openapi.spec import Tag
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.webhooks.create_webhook_key import CreateWebhookKey
-from application.webhooks.queries import ListWebhookDeliveries
+from application.webhooks.queries import ListInboxDeliveries, ListWebhookDeliveries
 from application.webhooks.retry_webhook_delivery import RetryWebhookDelivery, RetryWebhookDeliveryCommand
 from domain.ids import RunId, WebhookDeliveryId
 from interfaces.http.page_views import page_view
@@ -43,6 +43,25 @@ async def list_webhook_deliveries(
         await list_webhook_deliveries.execute(
             principal=request.principal, run_id=RunId(run_id), page=PageRequest(limit=limit, cursor=cursor)
         ),
+        webhook_delivery_view,
+    )
+
+
+@get(
+    "/organization/webhook-deliveries",
+    summary="List what was sent to the webhook of the inbox",
+    responses=documented(403),
+)
+async def list_inbox_deliveries(
+    *,
+    request: ApiRequest,
+    list_inbox_deliveries: NamedDependency[ListInboxDeliveries],
+    limit: PageLimit = DEFAULT_PAGE_SIZE,
+    cursor: PageCursor = None,
+) -> WebhookDeliveryPage:
+    """Requires the role admin. Newest first: approvals, questions of workflows, tools and threads in quarantine."""
+    return page_view(
+        await list_inbox_deliveries.execute(request.principal, PageRequest(limit=limit, cursor=cursor)),
         webhook_delivery_view,
     )
 

@@ -3,9 +3,8 @@
 from typing import Annotated, TypedDict
 
 from application.webhooks.create_webhook_key import CreatedWebhookKey
-from domain.runs.events import RunEventType
 from domain.threads.message_json import timestamp
-from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import DeliveryState, WebhookDelivery, WebhookEvent
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
 
 
@@ -14,9 +13,11 @@ class WebhookDeliveryView(TypedDict):
     never shown. `last_status` and `last_error` are from the latest attempt."""
 
     id: Annotated[str, "Id of the delivery."]
-    run_id: Annotated[str, "Id of the run."]
-    event: Annotated[RunEventType, "Type of the event."]
-    receiver: Annotated[str, "Host and port of the webhook's URL; the rest is never shown."]
+    run_id: Annotated[str | None, "Id of the run; null: of something that waits without a run."]
+    event: Annotated[WebhookEvent, "Type of the event."]
+    receiver: Annotated[
+        str, "Host and port of the webhook's URL, or the name of the secret that has the URL; the rest is never shown."
+    ]
     state: Annotated[DeliveryState, "State of the delivery."]
     attempts: Annotated[int, "Number of attempts."]
     last_status: Annotated[int | None, "HTTP status of the latest attempt; null if there was no response."]

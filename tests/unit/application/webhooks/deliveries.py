@@ -2,8 +2,7 @@
 
 from application.webhooks.announcing import Announcement
 from domain.ids import RunId, WebhookDeliveryId
-from domain.runs.events import RunEventType
-from domain.webhooks.delivery import DeliveryState, WebhookDelivery
+from domain.webhooks.delivery import DeliveryState, WebhookDelivery, WebhookEvent
 from tests.builders import ORG, RUN, after, numbered
 from tests.doubles.state import InMemoryState
 from tests.webhook_builders import RECEIVER
@@ -25,7 +24,7 @@ def a_delivery(
         id=WebhookDeliveryId(numbered("whk", number)),
         organization_id=ORG,
         run_id=run_id,
-        event=RunEventType.RUN_COMPLETED,
+        event=WebhookEvent.RUN_COMPLETED,
         receiver=RECEIVER,
         created_at=after(number),
         state=state,

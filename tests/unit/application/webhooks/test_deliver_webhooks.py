@@ -12,15 +12,16 @@ from pytest_mock import MockerFixture
 
 from application.runs.ports import ClaimedRun
 from application.system.pages import PageRequest
+from application.webhooks.announcing import Announcement
 from application.webhooks.deliver_webhooks import LEASE_S, DeliverWebhooks
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.webhooks.signing_secrets import SigningSecrets
-from domain.ids import RunId
+from domain.ids import RunId, WebhookDeliveryId
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run
 from domain.runs.webhook import Webhook
 from domain.secrets.secret import Secret
-from domain.webhooks.delivery import Attempt, DeliveryState, SendFailure, WebhookDelivery
+from domain.webhooks.delivery import Attempt, DeliveryState, SendFailure, WebhookDelivery, WebhookEvent
 from domain.webhooks.signing import signed_headers
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.runtime.public_address import ListeningAddress
@@ -174,6 +175,52 @@ async def test_an_event_is_delivered_as_soon_as_it_is_stored(world: World) -> No
     assert (sent.url, sent.headers["webhook-id"]) == (a_webhook().url, delivered.id)
     assert json.loads(sent.body)["type"] == "run.completed"
     assert (delivered.attempts, delivered.last_status) == (1, 200)
+
+
+def a_notice(world: World) -> WebhookDelivery:
+    """A question of a workflow, for the webhook whose address the secret CHAT has."""
+    notice = WebhookDelivery(
+        id=WebhookDeliveryId("whk_notice"),
+        organization_id=ORG,
+        run_id=None,
+        event=WebhookEvent.QUESTION_ASKED,
+        receiver="CHAT",
+        created_at=START,
+        next_attempt_at=START,
+    )
+    waiting = [{"item": "node:wfr_1:ask", "name": "ask"}]
+    body = json.dumps({"type": notice.event.value, "data": {}, "waiting": waiting})
+    world.state.deliveries[notice.id] = Announcement(delivery=notice, body=body)
+    return notice
+
+
+@pytest.mark.requirement("U6")
+async def test_what_waits_is_sent_to_the_address_in_the_secret_signed_and_with_links(world: World) -> None:
+    notice = a_notice(world)
+    secret = Secret(organization_id=ORG, name="CHAT", created_at=START, updated_at=START)
+    await world.secrets.put(secret, "https://chat.example.com/T0K3N\n", an_audit_event(2))
+    assert await world.deliver.execute() == 1
+    [sent] = world.receivers.sent
+    assert (sent.url, sent.headers["webhook-id"]) == ("https://chat.example.com/T0K3N", notice.id)
+    link = "https://agents.example.com/console/inbox?item=node:wfr_1:ask"
+    assert json.loads(sent.body)["links"] == [{"id": "node:wfr_1:ask", "name": "ask", "url": link}]
+    [key] = await world.keys.in_force(ORG, at=world.clock.now())
+    signed = signed_headers(notice.id, world.clock.now(), sent.body, [key_bytes(key.secret)])
+    assert sent.headers["webhook-signature"] == signed["webhook-signature"]
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize("value", [None, "not an address"])
+async def test_what_waits_is_tried_again_until_the_secret_has_an_address(world: World, value: str | None) -> None:
+    notice = a_notice(world)
+    if value is not None:
+        secret = Secret(organization_id=ORG, name="CHAT", created_at=START, updated_at=START)
+        await world.secrets.put(secret, value, an_audit_event(2))
+    await world.deliver.execute()
+    found = await world.deliveries.get(ORG, notice.id)
+    assert found is not None
+    assert (found.state, found.last_error) == (DeliveryState.PENDING, SendFailure.NO_ADDRESS.value)
+    assert world.receivers.sent == []
 
 
 @pytest.mark.requirement("E7")

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from application.webhooks.waiting_links import with_links
+from application.webhooks.waiting_links import with_inbox_links, with_links
 from domain.json_value import JsonObject
 
 pytestmark = pytest.mark.requirement("U6")
@@ -30,3 +30,27 @@ def test_an_approval_is_linked_in_the_inbox_and_other_calls_at_their_run() -> No
 
 def test_without_an_address_the_body_stays_as_it_is() -> None:
     assert with_links(a_body(CALL), None) == a_body(CALL)
+
+
+NOTICE = json.dumps(
+    {
+        "type": "workflow_run.question_asked",
+        "data": {"node_id": "ask me"},
+        "waiting": [{"item": "node:wfr_1:ask me", "name": "ask me"}],
+    }
+)
+
+
+def test_a_notice_has_a_link_to_its_item_and_a_sentence() -> None:
+    url = "https://agents.example.com/console/inbox?item=node:wfr_1:ask%20me"
+    assert json.loads(with_inbox_links(NOTICE, "https://agents.example.com")) == {
+        "type": "workflow_run.question_asked",
+        "data": {"node_id": "ask me"},
+        "text": f"A workflow asks a person: ask me, {url}",
+        "links": [{"id": "node:wfr_1:ask me", "name": "ask me", "url": url}],
+    }
+
+
+def test_a_notice_without_an_address_has_the_sentence_alone() -> None:
+    document = json.loads(with_inbox_links(NOTICE, None))
+    assert (document["text"], document["links"]) == ("A workflow asks a person: ask me", [])
