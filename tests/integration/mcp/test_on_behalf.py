@@ -15,9 +15,10 @@ from domain.ids import UserId
 from domain.mcp.auth import IdJagAuth, OnBehalfAuth, SubjectToken, TokenExchangeAuth
 from domain.mcp.server import Credentials, McpServer
 from infrastructure.mcp.connections.pool import SdkMcpConnections
+from infrastructure.mcp.faults import TransportFailedError
 from infrastructure.mcp.oauth.grants import GrantOwner
 from infrastructure.secrets.redaction import REDACTED
-from tests.builders import ORG, RUN, THREAD
+from tests.builders import ORG, OTHER_ORG, RUN, THREAD
 from tests.e2e.identity_provider import (
     AT_TICKETS,
     AT_TICKETS_SECRET,
@@ -253,6 +254,41 @@ async def test_an_authorization_server_of_the_configuration_that_is_not_the_comp
                 failure = await failure_of(connections, server, ANN)
                 assert "not of the identity provider" in failure.detail
                 assert outside.authorization.forms == []
+
+
+async def test_an_admin_of_another_organization_than_the_providers_names_no_audience() -> None:
+    with a_company(audiences={"payroll": "https://payroll.example.org"}) as company:
+        async with world_of(company) as world, world.process() as connections:
+            theirs = a_provider(issuer=company.issuer, client_secret=SECRET, organization_id=OTHER_ORG)
+            world.state.identity_providers[PROVIDER] = theirs
+            for auth in (
+                TokenExchangeAuth(audience="payroll"),
+                TokenExchangeAuth(resource="https://payroll.example.org"),
+                TokenExchangeAuth(issuer=company.issuer),
+            ):
+                server = world.server_for(auth)
+                await world.sign_in(server, ANN)
+                assert "another organization" in (await failure_of(connections, server, ANN)).detail
+                await connections.forget(ORG, server.id)
+            assert (world.server.seen, world.server.refused) == ([], [])
+            server = world.server_for()  # for its own URL
+            await world.sign_in(server, ANN)
+            assert await who_am_i(connections, server, ANN) == "ann by dragoman"
+
+
+async def test_a_server_that_wants_more_scopes_is_not_the_persons_to_mend() -> None:
+    with a_company() as company:
+        async with world_of(company) as world, world.process() as connections:
+            server = world.server_for()
+            await world.sign_in(server, ANN)
+            await who_am_i(connections, server, ANN)
+            [grant] = await world.store.load(GrantOwner(ORG, server.id, ANN))
+            shown = {"authorization": f"Bearer {grant.access_token}"}
+            wanting = ['Bearer error="insufficient_scope", scope="write"']
+            with pytest.raises(TransportFailedError) as failed:
+                await world.oauth.credentials(server.acting_for(ANN)).renewed(shown, 403, wanting)
+            assert not failed.value.fault.needs_auth
+            assert "auth.scopes" in failed.value.fault.detail
 
 
 # --- assertions for the authorization server of the MCP server (ID-JAG) ---

@@ -16,7 +16,7 @@ from domain.errors import ServiceError
 from domain.ids import OrganizationId
 from domain.mcp.auth import ClientCredentialsAuth
 from domain.mcp.server import McpServer
-from infrastructure.mcp.faults import TransportFailedError, needs_auth_fault
+from infrastructure.mcp.faults import TransportFailedError, auth_fault, needs_auth_fault
 from infrastructure.mcp.oauth.challenge import Challenge
 from infrastructure.mcp.oauth.grants import (
     Grant,
@@ -37,6 +37,7 @@ LOOK_AGAIN_S = 1.0
 _CAPACITY = 10_000
 _NOT_AUTHORIZED = "The server requires authorization: none has been granted yet."
 _NOT_SIGNED_IN = "The server is used on behalf of each person, whose sign-in is missing or outdated."
+_SCOPES = "The server requires more scopes than its auth.scopes ask for."
 _WITHDRAWN = "The server requires authorization: the grant has expired or was withdrawn."
 
 _Key = tuple[GrantOwner, str]
@@ -118,6 +119,8 @@ class TokenBroker:
         if isinstance(server.config.auth, ClientCredentialsAuth):
             await self._once(server, lambda: self._first(server, challenge))
             return
+        if challenge.error == "insufficient_scope" and server.config.is_on_behalf:
+            raise TransportFailedError(auth_fault(_SCOPES))  # no sign-in changes what is asked for
         if challenge.error == "insufficient_scope":
             raise TransportFailedError(needs_auth_fault(MORE_WANTED))
         if grant is None:

@@ -68,7 +68,8 @@ class OnBehalf:
     """Rules:
     - The token of a sign-in goes to the identity provider that issued it, or to another authorization server at its origin;
       never to one that an MCP server names.
-    - What is asked for is for this server: its audience, or its URL as the resource.
+    - What is asked for is for this server: its URL as the resource, or the audience that the configuration names. With an
+      identity provider of another organization it is the URL: admins name audiences only at identity providers of their organization.
     - An assertion goes to the authorization server of the configuration, for which it was given.
     - Refresh tokens are not used: what was exchanged ends with its token, and another needs a valid sign-in.
     """
@@ -102,6 +103,10 @@ class OnBehalf:
                 assert_never(unreachable)
 
     async def _by_exchange(self, asked: _Asked, auth: TokenExchangeAuth) -> Grant:
+        is_named = auth.audience is not None or auth.resource is not None or auth.issuer is not None
+        if is_named and asked.provider.organization_id != asked.server.organization_id:
+            detail = "The identity provider is of another organization: it gives tokens for the server's URL alone."
+            raise TransportFailedError(auth_fault(detail))
         metadata = await _metadata_of(asked, auth.issuer)
         if auth.client_id is None:
             client, proof = _client_of(asked.provider, metadata)
