@@ -33,7 +33,7 @@ def waiting_jobs(url: str) -> list[str]:
     return [run_id for run_id, _, _ in rows]
 
 
-@pytest.mark.requirement("E6")
+@pytest.mark.requirement("E6", "K4")
 async def test_two_consumers_share_what_is_submitted(postgres: tuple[str, Database]) -> None:
     url, database = postgres
     queues = [ProcrastinateRunQueue(url, database=database) for _ in range(2)]

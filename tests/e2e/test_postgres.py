@@ -95,7 +95,7 @@ def test_one_process_serves_and_executes_and_finds_everything_again_after_a_rest
     assert verdict["data"]
 
 
-@pytest.mark.requirement("E2", "E4", "E6", "G2")
+@pytest.mark.requirement("E2", "E4", "E6", "G2", "K4")
 def test_workers_share_the_runs_and_one_that_is_killed_loses_none(processes: Cluster) -> None:
     gate = processes.folder / "gate"
     first, second = processes.serve("api-1", "--no-worker"), processes.serve("api-2", "--no-worker")
