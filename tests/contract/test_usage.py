@@ -216,3 +216,30 @@ async def test_a_former_worker_reserves_nothing(run_stores: Stores) -> None:
     await run_stores.leases.hand_back(claimed.lease, active_s=0, at=START)
     with pytest.raises(LeaseLost):
         await run_stores.reservations.reserve(claimed.lease, wants("0.1"))
+
+
+@pytest.mark.requirement("P2")
+async def test_runs_of_one_user_reserve_within_the_budget_of_the_user_together(run_stores: Stores) -> None:
+    claimed = []
+    for number, starter in enumerate(("usr_ann", "usr_ann", "usr_bob")):
+        thread_id = a_thread_id(10 + number)
+        await run_stores.threads.add(a_thread(thread_id))
+        run = replace(run_number(number, thread_id=thread_id), requested_by=ApiKeyId(starter))
+        claimed.append(await start_and_claim(run_stores, run))
+    first, second, bobs = claimed
+
+    def of_user(amount: str, claimed: ClaimedRun, *, day: date = TODAY) -> Reservation:
+        started_by = claimed.run.requested_by
+        return replace(wants(amount, organization=None, day=day), started_by=started_by, user_budget_usd=Decimal(1))
+
+    reserve = run_stores.reservations.reserve
+    assert await reserve(first.lease, of_user("0.6", first))
+    assert not await reserve(second.lease, of_user("0.5", second))
+    assert await reserve(bobs.lease, of_user("1", bobs)), "another user has another budget"
+    usage = replace(SPENT, cost_usd=Decimal("0.5"))
+    await spend(run_stores, first, ModelSpending(model="m:m", usage=usage, at=START, still_reserved_usd=Decimal("0.1")))
+    assert not await reserve(second.lease, of_user("0.41", second))
+    assert await reserve(second.lease, of_user("0.4", second))
+    assert not await reserve(first.lease, of_user("0.11", first)), "what the second reserved is taken"
+    assert not await reserve(second.lease, replace(of_user("0.2", second), organization_budget_usd=Decimal("1.5")))
+    assert await reserve(second.lease, of_user("0.9", second, day=TODAY + timedelta(days=1)))

@@ -27,6 +27,7 @@ NOT_RUN = {
     "docs/guides/gateway-oauth.md": 1,
     "docs/guides/impersonation.md": 2,
     "docs/guides/kubernetes.md": 4,
+    "docs/guides/limits-and-budgets.md": 1,
     "docs/guides/mcp-servers.md": 2,
     "docs/guides/native-tools.md": 1,
     "docs/guides/openai.md": 3,

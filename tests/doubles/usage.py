@@ -37,15 +37,19 @@ class InMemoryUsageStore:
         if self._state.held(lease) is None:
             raise LeaseLost(lease.run_id)
         used: dict[AgentId, Decimal] = {}
+        by_user = Decimal(0)
         for run, spending in self._state.spent:
             if run.organization_id == lease.organization_id and spending.at.date() == wanted.day:
-                used[run.agent_id] = used.get(run.agent_id, Decimal(0)) + (spending.usage.cost_usd or Decimal(0))
+                cost = spending.usage.cost_usd or Decimal(0)
+                used[run.agent_id] = used.get(run.agent_id, Decimal(0)) + cost
+                by_user += cost if run.requested_by == wanted.started_by else 0
         for run_id, (agent_id, amount) in self._state.reservations.items():
             run = self._state.runs[run_id].run
             spends = run.status in (RunStatus.QUEUED, RunStatus.IN_PROGRESS)
             if spends and run.organization_id == lease.organization_id and run_id != lease.run_id:
                 used[agent_id] = used.get(agent_id, Decimal(0)) + amount
-        if not wanted.fits_beside(used):
+                by_user += amount if run.requested_by == wanted.started_by else 0
+        if not wanted.fits_beside(used, by_user):
             return False
         self._state.reservations[lease.run_id] = (wanted.agent_id, wanted.amount_usd)
         return True

@@ -1119,6 +1119,12 @@ export interface components {
             limits?: components["schemas"]["LimitsBody"] | null;
             /** @description Most that all runs may cost on one UTC day. null removes the budget. */
             daily_budget_usd?: string | null;
+            /** @description Most that the runs of one user may cost on one UTC day. null removes the budget. */
+            user_daily_budget_usd?: string | null;
+            /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them. */
+            user_daily_budgets_usd?: {
+                [key: string]: string;
+            } | null;
             /** @description null retains everything. */
             retention_days?: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -1205,6 +1211,12 @@ export interface components {
             limits: components["schemas"]["LimitsView"];
             /** @description Most that all runs may cost on one UTC day; null: no budget. */
             daily_budget_usd: number | null;
+            /** @description Most that the runs of one user may cost on one UTC day; null: no budget. */
+            user_daily_budget_usd: number | null;
+            /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. */
+            user_daily_budgets_usd: {
+                [key: string]: number;
+            };
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -3263,6 +3275,12 @@ export interface components {
             limits: components["schemas"]["LimitsView"];
             /** @description Most that all runs may cost on one UTC day; null: no budget. */
             daily_budget_usd: number | null;
+            /** @description Most that the runs of one user may cost on one UTC day; null: no budget. */
+            user_daily_budget_usd: number | null;
+            /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. */
+            user_daily_budgets_usd: {
+                [key: string]: number;
+            };
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -4421,6 +4439,12 @@ export interface components {
             limits: components["schemas"]["LimitsView"];
             /** @description Most that all runs may cost on one UTC day; null: no budget. */
             daily_budget_usd: number | null;
+            /** @description Most that the runs of one user may cost on one UTC day; null: no budget. */
+            user_daily_budget_usd: number | null;
+            /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. */
+            user_daily_budgets_usd: {
+                [key: string]: number;
+            };
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -5894,6 +5918,12 @@ export interface components {
             limits?: components["schemas"]["LimitsBody"] | null;
             /** @description Most that all runs may cost on one UTC day. null removes the budget. */
             daily_budget_usd?: string | null;
+            /** @description Most that the runs of one user may cost on one UTC day. null removes the budget. */
+            user_daily_budget_usd?: string | null;
+            /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them. */
+            user_daily_budgets_usd?: {
+                [key: string]: string;
+            } | null;
             /** @description null retains everything. */
             retention_days?: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */

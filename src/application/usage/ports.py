@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
-from domain.ids import AgentId, OrganizationId
+from domain.ids import AgentId, ApiKeyId, OrganizationId
 from domain.runs.lease import Lease
 from domain.usage.daily_usage import UsageKey, UsageSum
 
@@ -37,20 +37,24 @@ class UsageReports(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """The most that a run may spend on `day`, in USD. It replaces the run's earlier reservation. A
-    budget of None does not restrict."""
+    budget of None does not restrict. `started_by` is who started the run, if that user has a budget."""
 
     agent_id: AgentId
     day: date
     amount_usd: Decimal
     organization_budget_usd: Decimal | None
     agent_budget_usd: Decimal | None
+    started_by: ApiKeyId | None = None
+    user_budget_usd: Decimal | None = None
 
-    def fits_beside(self, used: Mapping[AgentId, Decimal]) -> bool:
+    def fits_beside(self, used: Mapping[AgentId, Decimal], used_by_user: Decimal) -> bool:
         """Whether the budgets allow this amount too. `used` is what each agent of the organization
-        has spent that day, plus the reservations of other runs."""
+        has spent that day, plus the reservations of other runs; `used_by_user` is that of runs of `started_by`."""
         by_agent = used.get(self.agent_id, Decimal(0))
-        return _holds(self.organization_budget_usd, sum(used.values(), self.amount_usd)) and _holds(
-            self.agent_budget_usd, by_agent + self.amount_usd
+        return (
+            _holds(self.organization_budget_usd, sum(used.values(), self.amount_usd))
+            and _holds(self.agent_budget_usd, by_agent + self.amount_usd)
+            and _holds(self.user_budget_usd, used_by_user + self.amount_usd)
         )
 
 

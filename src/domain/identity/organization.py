@@ -1,11 +1,14 @@
 """Organizations: the tenants. Nothing is shared between them."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 
 from domain.errors import Violation, invalid
-from domain.ids import OrganizationId
+from domain.identity.api_key import person_of
+from domain.identity.impersonation import who_acts
+from domain.ids import ApiKeyId, OrganizationId
 from domain.mcp.kinds import KINDS
 from domain.mcp.pinning import FirstUse
 from domain.policy.rules import NO_POLICIES, ToolPolicies
@@ -17,6 +20,7 @@ from domain.secrets.secret import SecretRef, violations_of
 MAX_NAME_LENGTH = 200
 MAX_MODELS = 100
 MAX_RETENTION_DAYS = 36_500
+MAX_USER_BUDGETS = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,8 @@ class Organization:
     - Any run may request one of `models`, besides the models of its agent.
     - `daily_budget_usd` bounds the cost of its runs per UTC day; `retention_days` is how long its
       data is stored. None sets no bound.
+    - `user_daily_budget_usd` bounds the cost of the runs that one user starts per UTC day. `user_daily_budgets_usd` has
+      other budgets by the ids of users.
     - `first_use` says what happens to the first tool definitions of servers that are not trusted.
     - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
       None permits all.
@@ -50,6 +56,8 @@ class Organization:
     models: tuple[str, ...] = ()
     limits: LimitSettings = LimitSettings()
     daily_budget_usd: Decimal | None = None
+    user_daily_budget_usd: Decimal | None = None
+    user_daily_budgets_usd: Mapping[str, Decimal] = field(default_factory=dict)
     retention_days: int | None = None
     first_use: FirstUse = FirstUse.APPROVE
     mcp_kinds: tuple[str, ...] | None = None
@@ -74,6 +82,7 @@ class Organization:
             wrong.append(Violation(path="models", message="names a model twice"))
         if self.daily_budget_usd is not None and not self.daily_budget_usd >= 0:
             wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
+        wrong += self._user_budget_violations()
         if self.retention_days is not None and not 0 < self.retention_days <= MAX_RETENTION_DAYS:
             wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
         if not 0 < self.queue_weight <= MAX_QUEUE_WEIGHT:
@@ -88,3 +97,18 @@ class Organization:
         ]
         if wrong:
             raise invalid("organization_invalid", "The organization is not valid.", *wrong)
+
+    def user_budget_of(self, starter: ApiKeyId | None) -> Decimal | None:
+        """The daily budget of the user who started a run, or who acted as another user; None for keys and schedules."""
+        user_id = None if starter is None else person_of(who_acts(starter))
+        return None if user_id is None else self.user_daily_budgets_usd.get(user_id, self.user_daily_budget_usd)
+
+    def _user_budget_violations(self) -> Iterator[Violation]:
+        if self.user_daily_budget_usd is not None and not self.user_daily_budget_usd >= 0:
+            yield Violation(path="user_daily_budget_usd", message="must not be negative")
+        if len(self.user_daily_budgets_usd) > MAX_USER_BUDGETS:
+            yield Violation(path="user_daily_budgets_usd", message=f"names more than {MAX_USER_BUDGETS} users")
+        for user_id, budget in self.user_daily_budgets_usd.items():
+            if person_of(user_id) is None or not budget >= 0:
+                message = "must be an id of a user (usr_…) with a budget that is not negative"
+                yield Violation(path=f"user_daily_budgets_usd.{user_id}", message=message)

@@ -12,6 +12,8 @@ _FIELDS = {
     "mcp_enabled": "mcp_enabled",
     "models": "models",
     "daily_budget_usd": "daily_budget_usd",
+    "user_daily_budget_usd": "user_daily_budget_usd",
+    "user_daily_budgets_usd": "user_daily_budgets_usd",
     "retention_days": "retention_days",
     "first_use": "first_use",
     "tool_allowlist": "allowlist_entries",
@@ -25,6 +27,10 @@ def organization_values(view: OrganizationView) -> dict[str, str]:
         "name": view["name"],
         "models": joined(view["models"]),
         "daily_budget_usd": text(view["daily_budget_usd"]),
+        "user_daily_budget_usd": text(view["user_daily_budget_usd"]),
+        "user_daily_budgets_usd": "\n".join(
+            f"{user_id}={text(budget)}" for user_id, budget in view["user_daily_budgets_usd"].items()
+        ),
         "retention_days": text(view["retention_days"]),
         "first_use": view["first_use"],
         "inbox_webhook_secret": view["inbox_webhook_secret"] or "",
@@ -45,6 +51,8 @@ def organization_body(form: FormValues) -> JsonObject:
         "models": form.lines("models"),
         "limits": form.limits(),
         "daily_budget_usd": form.number("daily_budget_usd"),
+        "user_daily_budget_usd": form.number("user_daily_budget_usd"),
+        "user_daily_budgets_usd": _user_budgets(form),
         "retention_days": form.whole("retention_days"),
         "first_use": form["first_use"],
         "inbox_webhook_secret": form["inbox_webhook_secret"].strip() or None,
@@ -62,3 +70,9 @@ def organization_field(form: FormValues, path: str) -> str | None:
     if first == policy_rows.PREFIX and path.count(".") > 1:
         return path  # reported by reading the form
     return _FIELDS.get(first) or policy_rows.rule_field(form, path)
+
+
+def _user_budgets(form: FormValues) -> JsonObject:
+    """Lines `USER=USD`. What is no number is refused by the API's body."""
+    lines = (line.partition("=") for line in form["user_daily_budgets_usd"].splitlines())
+    return {user_id.strip(): budget.strip() for user_id, _, budget in lines if user_id.strip()}

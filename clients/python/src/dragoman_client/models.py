@@ -322,6 +322,14 @@ MaxRunning1: TypeAlias = None
 """Most of its runs that may be in progress; null: any number."""
 
 
+UserDailyBudgetsUsd: TypeAlias = dict[str, str]
+"""Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
+
+
+UserDailyBudgetsUsd1: TypeAlias = None
+"""Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
+
+
 RetentionDays: TypeAlias = int
 """null retains everything."""
 
@@ -2508,6 +2516,14 @@ MaxConcurrency1: TypeAlias = None
 """Most concurrent calls; more wait."""
 
 
+UserDailyBudgetsUsd2: TypeAlias = dict[str, str]
+"""Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
+
+
+UserDailyBudgetsUsd3: TypeAlias = None
+"""Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
+
+
 RetentionDays2: TypeAlias = int
 """null retains everything."""
 
@@ -4651,6 +4667,10 @@ class UpdateOrganizationBody(TypedDict):
     """Merged with its limits one by one."""
     daily_budget_usd: NotRequired[str | None]
     """Most that all runs may cost on one UTC day. null removes the budget."""
+    user_daily_budget_usd: NotRequired[str | None]
+    """Most that the runs of one user may cost on one UTC day. null removes the budget."""
+    user_daily_budgets_usd: NotRequired[UserDailyBudgetsUsd2 | UserDailyBudgetsUsd3]
+    """Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
     retention_days: NotRequired[RetentionDays2 | RetentionDays3]
     """null retains everything."""
     first_use: NotRequired[FirstUse | None]
@@ -5020,6 +5040,10 @@ class CreateOrganizationBody(TypedDict):
     """Merged with its limits one by one."""
     daily_budget_usd: NotRequired[str | None]
     """Most that all runs may cost on one UTC day. null removes the budget."""
+    user_daily_budget_usd: NotRequired[str | None]
+    """Most that the runs of one user may cost on one UTC day. null removes the budget."""
+    user_daily_budgets_usd: NotRequired[UserDailyBudgetsUsd | UserDailyBudgetsUsd1]
+    """Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
     retention_days: NotRequired[RetentionDays | RetentionDays1]
     """null retains everything."""
     first_use: NotRequired[FirstUse | None]
@@ -5055,6 +5079,10 @@ class CreatedOrganizationView(TypedDict):
     """Limits of all runs."""
     daily_budget_usd: float | None
     """Most that all runs may cost on one UTC day; null: no budget."""
+    user_daily_budget_usd: float | None
+    """Most that the runs of one user may cost on one UTC day; null: no budget."""
+    user_daily_budgets_usd: dict[str, float]
+    """Other budgets than `user_daily_budget_usd`, by the ids of users."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse
@@ -5177,6 +5205,10 @@ class OrganizationView(TypedDict):
     """Limits of all runs."""
     daily_budget_usd: float | None
     """Most that all runs may cost on one UTC day; null: no budget."""
+    user_daily_budget_usd: float | None
+    """Most that the runs of one user may cost on one UTC day; null: no budget."""
+    user_daily_budgets_usd: dict[str, float]
+    """Other budgets than `user_daily_budget_usd`, by the ids of users."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse
@@ -5307,6 +5339,10 @@ class SavedOrganizationView(TypedDict):
     """Limits of all runs."""
     daily_budget_usd: float | None
     """Most that all runs may cost on one UTC day; null: no budget."""
+    user_daily_budget_usd: float | None
+    """Most that the runs of one user may cost on one UTC day; null: no budget."""
+    user_daily_budgets_usd: dict[str, float]
+    """Other budgets than `user_daily_budget_usd`, by the ids of users."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse

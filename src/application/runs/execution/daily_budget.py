@@ -1,4 +1,4 @@
-"""Keeps runs within the daily budgets of their organization and agent, across all workers."""
+"""Keeps runs within the daily budgets of their organization, their agent and their user, across all workers."""
 
 from decimal import Decimal
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from domain.runs.usage import ModelUsage
 class _Budgets(NamedTuple):
     of_organization_usd: Decimal | None
     of_agent_usd: Decimal | None
+    of_user_usd: Decimal | None
 
 
 class DailyBudgets:
@@ -51,10 +52,11 @@ class DailyBudgets:
         organization = session.organization
         of_organization = None if organization is None else organization.daily_budget_usd
         of_agent = session.agent.config.daily_budget_usd
-        if of_organization is None and of_agent is None:
+        of_user = None if organization is None else organization.user_budget_of(session.run.requested_by)
+        if of_organization is None and of_agent is None and of_user is None:
             session.kept_reserve_usd = None
             return None
-        return _Budgets(of_organization, of_agent)
+        return _Budgets(of_organization, of_agent, of_user)
 
     async def _reserve(self, session: RunSession, budgets: _Budgets, amount: Decimal, *, kept: Decimal) -> bool:
         wanted = Reservation(
@@ -63,6 +65,8 @@ class DailyBudgets:
             amount_usd=amount,
             organization_budget_usd=budgets.of_organization_usd,
             agent_budget_usd=budgets.of_agent_usd,
+            started_by=None if budgets.of_user_usd is None else session.run.requested_by,
+            user_budget_usd=budgets.of_user_usd,
         )
         session.kept_reserve_usd = kept
         return await self._reservations.reserve(session.lease, wanted)

@@ -57,6 +57,19 @@ _reserved = (
     )
     .group_by(budget_reservation.c.agent_id)
 )
+_started_by = bindparam("started_by", type_=person_usage.c.started_by.type)
+_spent_by_user: Select[Any] = select(func.sum(person_usage.c.cost_nano_usd).label("amount")).where(
+    person_usage.c.organization_id == _of_organization,
+    person_usage.c.day == _spending_on,
+    person_usage.c.started_by == _started_by,
+)
+_reserved_by_user: Select[Any] = (
+    _reserved.with_only_columns(
+        func.sum(budget_reservation.c.amount_nano_usd).label("amount"), maintain_column_froms=True
+    )
+    .group_by(None)
+    .where(run.c.requested_by == _started_by)
+)
 _forget_ended = delete(budget_reservation).where(
     budget_reservation.c.organization_id == _of_organization,
     budget_reservation.c.run_id.in_(
@@ -106,7 +119,12 @@ def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -
     for statement in (_reserved, _spent):
         for row in connection.execute(statement, scope):
             used[AgentId(row.agent_id)] = used.get(AgentId(row.agent_id), Decimal(0)) + row.amount
-    if not wanted.fits_beside(used):
+    used_by_user = Decimal(0)
+    if wanted.started_by is not None:
+        of_user = {**scope, "started_by": wanted.started_by}
+        for of_starter in (_reserved_by_user, _spent_by_user):
+            used_by_user += connection.execute(of_starter, of_user).one().amount or 0
+    if not wanted.fits_beside(used, used_by_user):
         return False
     connection.execute(_forget_ended, {"organization_id": organization_id})
     row_of_run = {

@@ -81,9 +81,16 @@ def _show(terminal: Terminal, organization: OrganizationView) -> None:
             "limits": short_json(limits, 200) if limits else "",
             "daily budget": "" if budget is None else f"${budget:.2f}",
             "webhook of the inbox": organization["inbox_webhook_secret"] or "",
+            "daily budget of users": _user_budgets(organization),
             "retention": "" if organization["retention_days"] is None else f"{organization['retention_days']} days",
         }
     )
+
+
+def _user_budgets(organization: OrganizationView) -> str:
+    every, named = organization["user_daily_budget_usd"], organization["user_daily_budgets_usd"]
+    shown = [] if every is None else [f"${every:.2f} each"]
+    return ", ".join([*shown, *(f"{user_id} ${budget:.2f}" for user_id, budget in named.items())])
 
 
 @org_app.command("list", epilog="Example: dragoman org list --json")

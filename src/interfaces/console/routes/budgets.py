@@ -1,5 +1,6 @@
-"""Budgets of today as gauges: the organization's and those of agents."""
+"""Budgets of today as gauges: the organization's, and those of agents and users."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -13,8 +14,9 @@ from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
 from domain.identity.api_key import Principal
-from domain.ids import AgentId
-from domain.usage.daily_usage import UsageKey
+from domain.identity.organization import Organization
+from domain.ids import AgentId, ApiKeyId
+from domain.usage.daily_usage import UsageKey, UsageSum
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.whole_lists import all_of
@@ -69,17 +71,36 @@ class Budgets:
                 spent=sum(spent.values(), Decimal(0)),
                 budget=organization.daily_budget_usd,
             ),
-            "gauges": sorted(
-                (each for each in gauges if each.budget is not None or each.spent),
-                key=lambda each: (-(each.percent or 0), -each.spent, each.name),
-            ),
+            "gauges": _fullest_first(each for each in gauges if each.budget is not None or each.spent),
+            "users": _fullest_first(await self._of_users(principal, organization)),
         }
 
+    async def _of_users(self, principal: Principal, organization: Organization) -> list[Gauge]:
+        """Users who have a budget, and spent something today or have one by their id."""
+        named = organization.user_daily_budgets_usd
+        if organization.user_daily_budget_usd is None and not named:
+            return []
+        sums = await self._sums(principal, UsageKey.PERSON)
+        spent = {each.started_by: each.cost_usd for each in sums if each.started_by is not None}
+        budgets = {user: organization.user_budget_of(ApiKeyId(user)) for user in {*spent, *named}}
+        return [
+            Gauge(name=user, link=f"{PATH}/usage", spent=spent.get(user, Decimal(0)), budget=budget)
+            for user, budget in budgets.items()
+            if budget is not None
+        ]
+
     async def _spent(self, principal: Principal) -> dict[AgentId, Decimal]:
+        sums = await self._sums(principal, UsageKey.AGENT)
+        return {each.agent_id: each.cost_usd for each in sums if each.agent_id is not None}
+
+    async def _sums(self, principal: Principal, by: UsageKey) -> tuple[UsageSum, ...]:
         today = self._clock.now().date()
-        wanted = UsageFilter(since=today, until=today, by=frozenset({UsageKey.AGENT}))
-        page = await self._get_usage.execute(principal, wanted, PageRequest(limit=MAX_PAGE_SIZE))
-        return {each.agent_id: each.cost_usd for each in page.items if each.agent_id is not None}
+        wanted = UsageFilter(since=today, until=today, by=frozenset({by}))
+        return (await self._get_usage.execute(principal, wanted, PageRequest(limit=MAX_PAGE_SIZE))).items
+
+
+def _fullest_first(gauges: Iterable[Gauge]) -> list[Gauge]:
+    return sorted(gauges, key=lambda each: (-(each.percent or 0), -each.spent, each.name))
 
 
 @get("/budgets")

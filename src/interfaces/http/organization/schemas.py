@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from application.system.changes import Changes
-from domain.identity.organization import MAX_RETENTION_DAYS
+from domain.identity.organization import MAX_RETENTION_DAYS, MAX_USER_BUDGETS
 from domain.json_value import JsonObject
 from domain.mcp.kinds import KINDS
 from domain.mcp.pinning import FirstUse
@@ -35,6 +35,7 @@ class UpdateOrganizationBody(Patch):
         {
             "tool_allowlist",
             "daily_budget_usd",
+            "user_daily_budget_usd",
             "retention_days",
             "mcp_kinds",
             "max_queued",
@@ -51,6 +52,14 @@ class UpdateOrganizationBody(Patch):
     limits: LimitsBody | None = Field(default=None, description="Merged with its limits one by one.")
     daily_budget_usd: Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None = Field(
         default=None, description="Most that all runs may cost on one UTC day. null removes the budget."
+    )
+    user_daily_budget_usd: Annotated[Decimal, Field(strict=False, ge=0, le=10**9)] | None = Field(
+        default=None, description="Most that the runs of one user may cost on one UTC day. null removes the budget."
+    )
+    user_daily_budgets_usd: dict[str, Annotated[Decimal, Field(strict=False, ge=0, le=10**9)]] | None = Field(
+        default=None,
+        max_length=MAX_USER_BUDGETS,
+        description="Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them.",
     )
     retention_days: int | None = Field(
         default=None, gt=0, le=MAX_RETENTION_DAYS, description="null retains everything."

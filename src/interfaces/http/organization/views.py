@@ -23,6 +23,12 @@ class OrganizationView(TypedDict):
     models: Annotated[list[str], "Models that runs may select besides their agent's."]
     limits: Annotated[LimitsView, "Limits of all runs."]
     daily_budget_usd: Annotated[float | None, "Most that all runs may cost on one UTC day; null: no budget."]
+    user_daily_budget_usd: Annotated[
+        float | None, "Most that the runs of one user may cost on one UTC day; null: no budget."
+    ]
+    user_daily_budgets_usd: Annotated[
+        dict[str, float], "Other budgets than `user_daily_budget_usd`, by the ids of users."
+    ]
     retention_days: Annotated[int | None, "Days after which ended threads are deleted; null retains everything."]
     first_use: Annotated[
         FirstUse,
@@ -79,6 +85,12 @@ def organization_view(organization: Organization) -> OrganizationView:
         "models": list(organization.models),
         "limits": limits_view(organization.limits),
         "daily_budget_usd": None if organization.daily_budget_usd is None else float(organization.daily_budget_usd),
+        "user_daily_budget_usd": (
+            None if organization.user_daily_budget_usd is None else float(organization.user_daily_budget_usd)
+        ),
+        "user_daily_budgets_usd": {
+            user_id: float(budget) for user_id, budget in organization.user_daily_budgets_usd.items()
+        },
         "retention_days": organization.retention_days,
         "first_use": organization.first_use,
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),

@@ -9,6 +9,9 @@ from pytest_mock import MockerFixture
 
 from application.models.ports import ToolChoice
 from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
+from domain.identity.api_key import Principal
+from domain.identity.role import Role
+from domain.ids import RunId, UserId
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelUsage
@@ -16,6 +19,7 @@ from tests.builders import ORG, a_thread, a_thread_id
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.doubles.state import StoredThread
+from tests.people_builders import USER, a_person
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
@@ -29,6 +33,13 @@ CONTEXT_USD = Decimal(1)
 
 def organization_budget(harness: RunHarness, usd: Decimal) -> None:
     harness.state.organizations[ORG] = replace(harness.state.organizations[ORG], daily_budget_usd=usd)
+
+
+async def played(harness: RunHarness, principal: Principal) -> RunId:
+    await harness.warm_up()
+    run_id = await harness.start(principal=principal)
+    await harness.worker.execute(run_id)
+    return run_id
 
 
 @pytest.mark.requirement("A7")
@@ -71,6 +82,30 @@ async def test_an_agent_has_a_budget_of_its_own() -> None:
     harness.change_agent(daily_budget_usd=Decimal("0.5"))
     run_id = await harness.play()
     assert harness.run(run_id).incomplete_reason is IncompleteReason.DAILY_BUDGET
+
+
+@pytest.mark.requirement("P2")
+async def test_runs_of_one_user_stay_within_the_budget_of_the_user_together() -> None:
+    spent = ModelUsage(input_tokens=9_000)
+    harness = RunHarness([ModelTurn(text="First.", usage=spent), says("Another user's."), says("never")])
+    organization = harness.state.organizations[ORG]
+    harness.state.organizations[ORG] = replace(organization, user_daily_budget_usd=TURN_USD + CONTEXT_USD)
+    ann, bob = a_person(Role.OPERATOR), a_person(Role.OPERATOR, id=UserId("usr_bob"))
+    of_ann, of_bob = await played(harness, ann), await played(harness, bob)
+    assert [harness.run(each).output for each in (of_ann, of_bob)] == ["First.", "Another user's."]
+    assert harness.run(await played(harness, ann)).incomplete_reason is IncompleteReason.DAILY_BUDGET
+
+
+@pytest.mark.requirement("P2")
+async def test_a_budget_by_the_id_of_a_user_replaces_the_one_for_all() -> None:
+    harness = RunHarness([says("Allowed.")])
+    organization = harness.state.organizations[ORG]
+    harness.state.organizations[ORG] = replace(
+        organization, user_daily_budget_usd=Decimal(0), user_daily_budgets_usd={USER: Decimal(1_000)}
+    )
+    assert harness.run(await played(harness, a_person(Role.OPERATOR))).output == "Allowed."
+    other = a_person(Role.OPERATOR, id=UserId("usr_bob"))
+    assert harness.run(await played(harness, other)).incomplete_reason is IncompleteReason.DAILY_BUDGET
 
 
 @pytest.mark.requirement("A7")
