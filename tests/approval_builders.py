@@ -24,6 +24,7 @@ def awaiting_approval_call(
     allow_self_approval: bool = True,
     outcome_unknown: bool = False,
     approvers: tuple[Approvers, ...] = (),
+    needed: int = 1,
 ) -> ToolCall:
     """The call as it waits for a person's approval."""
     call = call or a_tool_call()
@@ -31,7 +32,7 @@ def awaiting_approval_call(
         call,
         agent_version=agent_version,
         reason="The policy of the agent requires an approval.",
-        terms=ApprovalTerms(ttl_s=ttl_s, allow_self=allow_self_approval, approvers=approvers),
+        terms=ApprovalTerms(ttl_s=ttl_s, allow_self=allow_self_approval, approvers=approvers, needed=needed),
         outcome_unknown=outcome_unknown,
     )
     return replace(call, state=ToolCallState.AWAITING_APPROVAL, approval=asked)

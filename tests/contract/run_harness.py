@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from application.approvals.check_decisions import CheckDecisions
+from application.approvals.consents import Consents
 from application.approvals.deciders import Deciders
 from application.approvals.fire_timers import FireTimers
 from application.identity.acting_people import ActingPeople
@@ -227,6 +228,7 @@ class StoredRunHarness(RunHarness):
                 deciders=Deciders(
                     people=ActingPeople(memberships=stores.organization_groups, identities=stores.identity)
                 ),
+                consents=Consents(approvals=stores.approvals),
             ),
             agents=stores.agents,
             servers=self.servers,

@@ -9,7 +9,8 @@ from application.approvals.ports import TIMERS_TOPIC, ApprovalFilter
 from application.audit.ports import AuditFilter
 from application.runs.ports import ClaimedRun
 from application.system.pages import PageRequest
-from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, approval_digest
+from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, Consent, approval_digest
+from domain.approvals.decision import consent_audit
 from domain.errors import ServiceError
 from domain.ids import ApprovalId
 from domain.policy.approvers import Approvers
@@ -253,3 +254,20 @@ async def test_an_approved_call_is_recorded_before_it_is_sent(run_stores: Stores
     sent = replace(call, state=ToolCallState.RECORDED)
     await run_stores.journal.commit(claimed.lease, Step(run=claimed.run, changed=(sent,)))
     assert await run_stores.runs.tool_calls(ORG, RUN) == (sent,)
+
+
+@pytest.mark.requirement("C3", "P2")
+async def test_an_approval_keeps_how_many_people_must_approve_and_who_did(run_stores: Stores) -> None:
+    call = awaiting_approval_call(a_tool_call(), ttl_s=TTL_S, needed=2)
+    _, approval = await a_waiting_run(run_stores, call)
+    [stored_approval] = await approvals_of(run_stores)
+    assert (stored_approval.needed, stored_approval.consents, stored_approval.has_enough) == (2, None, False)
+    given = approval.with_consent(Consent(by="key_1", person="usr_ann", at=after(1)))
+    entry = consent_audit(given, Consent(by="key_1", person="usr_ann", at=after(1)))
+    assert await run_stores.approvals.consent(ORG, approval.id, lambda _: (given, entry)) == given
+    assert await approvals_of(run_stores) == [given]
+    assert await run_stores.approvals.consent(ORG, approval.id, lambda _: None) == given
+    found = await run_stores.audit.page(ORG, AuditFilter(action=entry.action), PageRequest(limit=5))
+    assert [each.details for each in found.items] == [{"approval_id": approval.id, "approvals": 1, "needed": 2}]
+    with pytest.raises(ServiceError):
+        await run_stores.approvals.consent(OTHER_ORG, approval.id, lambda _: None)

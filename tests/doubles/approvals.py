@@ -2,10 +2,11 @@
 
 from datetime import datetime
 
-from application.approvals.ports import ApprovalFilter
+from application.approvals.ports import ApprovalFilter, ConsentChange
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer, TimerKind
+from domain.errors import existing
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
@@ -43,6 +44,18 @@ class InMemoryApprovalStore:
             if approval.organization_id == organization_id and approval.run_id == run_id
         ]
         return tuple(sorted(found, key=lambda approval: (approval.created_at, approval.id)))
+
+    async def consent(
+        self, organization_id: OrganizationId, approval_id: ApprovalId, decide: ConsentChange
+    ) -> Approval:
+        """Store what `decide` adds."""
+        stored = existing(await self.get(organization_id, approval_id), "approval", approval_id)
+        decided = decide(stored)
+        if decided is None:
+            return stored
+        self._state.approvals[approval_id] = decided[0]
+        self._state.record(decided[1])
+        return decided[0]
 
 
 class InMemoryTimerStore:

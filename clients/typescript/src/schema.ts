@@ -330,9 +330,13 @@ export interface components {
             allow_self_approval: boolean;
             /** @description Who decides must be in each of these, with the role operator; none: each operator. */
             approvers: components["schemas"]["ApproversView"][];
+            /** @description Number of different people who must approve. One who denies is enough. */
+            approvals_needed: number;
+            /** @description Who of several approved so far; empty where one approval is enough. */
+            consents: components["schemas"]["ConsentView"][];
             /** @description Whether the caller of this request may approve it now. */
             approvable: boolean;
-            /** @description Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`. */
+            /** @description Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`, `approved_before`, `person_required`. */
             not_approvable: string | null;
             /** @description Why the call requires an approval. */
             cause: string;
@@ -395,7 +399,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "impersonation.begun" | "impersonation.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approval_given" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "impersonation.begun" | "impersonation.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -938,6 +942,19 @@ export interface components {
          * @enum {string}
          */
         ConnectionLoss: "unregister" | "mark_unhealthy";
+        /**
+         * ConsentView
+         * @description One of several approvals.
+         */
+        ConsentView: {
+            /** @description The user or API key that approved. */
+            by: string;
+            /**
+             * Format: date-time
+             * @description Time of the approval.
+             */
+            at: string;
+        };
         /** ContentView */
         ContentView: components["schemas"]["TextView"] | components["schemas"]["ImageView"] | components["schemas"]["FileView"] | components["schemas"]["ToolUseView"] | components["schemas"]["ToolResultView"];
         /**
@@ -1467,6 +1484,8 @@ export interface components {
             allow_self_approval: boolean;
             /** @description Who decides approvals must be in each of these; none: each operator. */
             approvers: components["schemas"]["ApproversView"][];
+            /** @description Number of different people who must approve. */
+            approvals_needed: number;
             /** @description Whether a call may be sent again after a crash. */
             repeatable: boolean;
             /** @description Origin of each field that a rule sets. */
@@ -5463,6 +5482,8 @@ export interface components {
             allow_self_approval?: boolean | null;
             /** @description Who may decide approvals. Default: each operator. */
             approvers?: components["schemas"]["ApproversBody"] | null;
+            /** @description Number of different people who must approve. Default: 1. */
+            approvals_needed?: number | null;
             /** @description Condition of the rule. While it does not hold, the rule does not exist. */
             when?: components["schemas"]["ConditionBody"] | null;
             /**
@@ -5506,6 +5527,8 @@ export interface components {
             allow_self_approval?: boolean;
             /** @description Who may decide approvals. Default: each operator. */
             approvers?: components["schemas"]["ApproversView"];
+            /** @description Number of different people who must approve. Default: 1. */
+            approvals_needed?: number;
             /** @description Condition of the rule. While it does not hold, the rule does not exist. */
             when?: components["schemas"]["ConditionView"];
             /** @description In organizations' rules: agents may override the rule. */

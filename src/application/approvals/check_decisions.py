@@ -6,6 +6,7 @@ from datetime import datetime
 
 from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
+from application.approvals.consents import Consents
 from application.approvals.deciders import Deciders
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import ApprovalStore
@@ -38,7 +39,8 @@ class CheckedDecisions:
 class CheckDecisions:
     """Rules:
     - `refuse_decision`, `checked_arguments` and `decided_outcome` have the rules of one decision.
-    - All decisions are taken, or none.
+    - All decisions are taken, or none. An approval where others have to approve, too, is stored and decides nothing yet
+      (`Consents`).
     - A call that may have been sent is sent again with the same arguments, or not at all.
     - An approval for another version of the agent, or of the tool's MCP server, is stale.
     """
@@ -52,8 +54,10 @@ class CheckDecisions:
         catalog: ToolsetBuilder,
         check: CheckToolCall,
         deciders: Deciders,
+        consents: Consents,
     ) -> None:
         self._deciders = deciders
+        self._consents = consents
         self._servers = servers
         self._approvals = approvals
         self._agents = agents
@@ -87,10 +91,11 @@ class CheckDecisions:
             )
         guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
         edited = await self._edited(principal, run, agent, chosen, guard)
+        taken = [each for each in chosen if await self._consents.suffice(principal, each[1], each[0], at=at)]
         return CheckedDecisions(
             outcomes=tuple(
                 decided_outcome(principal, approval, decision, guard, edited=edited.get(decision.tool_call_id), at=at)
-                for decision, approval in chosen
+                for decision, approval in taken
             )
         )
 

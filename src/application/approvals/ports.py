@@ -3,6 +3,7 @@
 Approvals are written with the steps of their runs (`Step.approvals`, `Step.outcomes`), with their timers.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -11,6 +12,7 @@ from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.decision import CallDecision
 from domain.approvals.timer import Timer
+from domain.audit.event import AuditEvent
 from domain.identity.api_key import Principal
 from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, TimerId
 
@@ -31,6 +33,10 @@ class ApprovalFilter:
     run_id: RunId | None = None
 
 
+ConsentChange = Callable[[Approval], tuple[Approval, AuditEvent] | None]
+"""Decides over the stored approval, with its row locked; None for no change."""
+
+
 class ApprovalStore(Protocol):
     async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None: ...
 
@@ -41,6 +47,11 @@ class ApprovalStore(Protocol):
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:
         """All approvals of a run, oldest first."""
+
+    async def consent(
+        self, organization_id: OrganizationId, approval_id: ApprovalId, decide: ConsentChange
+    ) -> Approval:
+        """Store the consents that `decide` adds. Raises NOT_FOUND `approval_not_found`, and what `decide` raises."""
 
 
 class ApprovalDecider(Protocol):

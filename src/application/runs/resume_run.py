@@ -124,6 +124,8 @@ class ResumeRun:
             for index, given in enumerate(command.tool_results)
             if given.tool_call_id in asking
         )
+        if not results and not answers and not decided:
+            return run  # others must approve, too
         return await self._resumed(
             run,
             Resumption(

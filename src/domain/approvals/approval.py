@@ -1,7 +1,7 @@
 """Approvals: a person's decision on one tool call, bound to the tool, its arguments, and the versions of
 the agent and of the tool's MCP server. Used once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import cast
@@ -49,6 +49,7 @@ class ApprovalRequest:
     outcome_unknown: bool = False
     server: ServerPin | None = None
     approvers: tuple[Approvers, ...] = ()
+    needed: int = 1
 
     def as_json(self) -> JsonObject:
         """The stored form."""
@@ -62,6 +63,7 @@ class ApprovalRequest:
             "outcome_unknown": self.outcome_unknown,
             "server": None if self.server is None else self.server.as_json(),
             **({"approvers": [each.as_json() for each in self.approvers]} if self.approvers else {}),
+            **({"needed": self.needed} if self.needed > 1 else {}),
         }
 
     @classmethod
@@ -80,6 +82,7 @@ class ApprovalRequest:
                 Approvers(people=tuple(each.get("people", ())), groups=tuple(each.get("groups", ())))
                 for each in cast("list[dict[str, list[str]]]", data.get("approvers", []))
             ),
+            needed=cast(int, data.get("needed", 1)),
         )
 
 
@@ -94,6 +97,15 @@ class PendingApproval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """One of several approvals that a call needs: from a user or an API key `by`, for the person `person`."""
+
+    by: str
+    person: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """An approval of a run's or a gateway session's call.
 
@@ -101,6 +113,8 @@ class Approval:
     - `server` is the MCP server of the tool when the approval was requested.
     - `edited_arguments` replace `arguments`. `decided_by` is the id of a key or a user, or `system`.
     - Only those in each of `approvers` decide; None is each operator.
+    - `approvals_needed` different people must approve; None is one. `consents` are those of them who did, if more than
+      one is needed; None is no one. Once they are enough, the call is approved.
     """
 
     id: ApprovalId
@@ -126,6 +140,25 @@ class Approval:
     edited_arguments: JsonObject | None = None
     server: ServerPin | None = None
     approvers: tuple[Approvers, ...] | None = None
+    approvals_needed: int | None = None
+    consents: tuple[Consent, ...] | None = None
+
+    @property
+    def needed(self) -> int:
+        return self.approvals_needed or 1
+
+    @property
+    def has_enough(self) -> bool:
+        return len(self.consents or ()) >= self.needed
+
+    def has_consent_of(self, person: str) -> bool:
+        return any(each.person == person for each in self.consents or ())
+
+    def with_consent(self, consent: Consent) -> "Approval":
+        """Repeating a consent changes nothing."""
+        if self.has_consent_of(consent.person):
+            return self
+        return replace(self, consents=(*(self.consents or ()), consent))
 
     def is_bound_to(self, agent_version: int, server_version: int | None) -> bool:
         """Whether it is valid for these versions of the agent and the tool's MCP server (None: there is

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
+from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, Consent
 from domain.approvals.refusals import (
     approval_decided,
     approval_expired,
+    approved_before,
     not_an_approver,
+    person_needed,
     refuse_unless_pending,
     self_approval_forbidden,
 )
@@ -59,12 +61,22 @@ class Decider:
         - Where policy names approvers, only they decide, whatever the role of others is.
         - The person who started the run does not approve where policy requires four eyes, by no key of theirs either.
           They may deny.
+        - Where several people must approve, each approves once, and a key approves for the person who created it.
         """
         if not all(each.include(self.person) for each in approval.approvers or ()):
             return not_an_approver(approval.id)
         is_own = self.starter is not None and self.person.is_same_person(self.starter)
         if approves and is_own and not approval.allow_self_approval:
             return self_approval_forbidden(approval.id)
+        if approves and approval.needed > 1:
+            return self._refusal_of_several(approval)
+        return None
+
+    def _refusal_of_several(self, approval: Approval) -> ServiceError | None:
+        if self.person.person_id is None:
+            return person_needed(approval.id)
+        if approval.has_consent_of(self.person.person_id) and not approval.has_enough:
+            return approved_before(approval.id)
         return None
 
 
@@ -83,9 +95,36 @@ def refuse_decision(by: Decider, approval: Approval, decision: CallDecision, *, 
     refusal = by.refusal(approval, approves=decision.approve)
     if refusal is not None:
         raise refusal
+    if decision.arguments is not None and approval.needed > 1:
+        shared = Violation(path=path, message="cannot be changed where several people approve")
+        raise invalid("arguments_invalid", "All who approve this call approve the same arguments.", shared)
     if decision.arguments is not None and not decision.approve:
         belong = Violation(path=path, message="belong to an approved call")
         raise invalid("arguments_invalid", "The arguments of a denied call cannot be changed.", belong)
+
+
+def consent_audit(approval: Approval, consent: Consent) -> AuditEvent:
+    """The audit entry of one of several approvals. The last one is followed by that of the decision."""
+    details: JsonObject = {
+        "approval_id": approval.id,
+        "approvals": len(approval.consents or ()),
+        "needed": approval.needed,
+    }
+    if approval.gateway_session_id is not None:
+        details["gateway_session_id"] = approval.gateway_session_id
+    return AuditEvent(
+        id=AuditEventId(derived_id("aud", approval.id, "consent", consent.person)),
+        organization_id=approval.organization_id,
+        action=AuditAction.TOOL_APPROVAL_GIVEN,
+        actor=consent.by,
+        resource=approval.tool_call_id,
+        at=consent.at,
+        run_id=approval.run_id,
+        tool=approval.tool,
+        server_id=approval.server_id,
+        arguments_digest=canonical_digest(approval.arguments),
+        details=details,
+    )
 
 
 def approval_cause(source: Source) -> str:

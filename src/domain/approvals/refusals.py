@@ -46,6 +46,25 @@ def not_an_approver(approval_id: ApprovalId) -> ServiceError:
     )
 
 
+def person_needed(approval_id: ApprovalId) -> ServiceError:
+    return ServiceError(
+        "person_required",
+        ErrorKind.FORBIDDEN,
+        "The policy of this tool requires the approvals of several people. An API key that no person created is none: "
+        "sign in, or use a key that you created.",
+        extra={"approval_id": approval_id},
+    )
+
+
+def approved_before(approval_id: ApprovalId) -> ServiceError:
+    return ServiceError(
+        "approved_before",
+        ErrorKind.FORBIDDEN,
+        "You have approved this call. The policy of its tool requires the approvals of other people, too.",
+        extra={"approval_id": approval_id},
+    )
+
+
 def account_not_yours() -> ServiceError:
     return ServiceError(
         "account_not_yours",

@@ -22,6 +22,7 @@ class AuditAction(StrEnum):
     TOOL_EXECUTED = "tool.executed"
     TOOL_FAILED = "tool.failed"
     TOOL_BLOCKED = "tool.blocked"
+    TOOL_APPROVAL_GIVEN = "tool.approval_given"
     TOOL_APPROVED = "tool.approved"
     TOOL_DENIED = "tool.denied"
     MCP_SERVER_CREATED = "mcp_server.created"

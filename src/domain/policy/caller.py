@@ -91,6 +91,7 @@ def held_to(own: ToolPolicy, other: ToolPolicy) -> ToolPolicy:
             ttl_s=joint.of("approval_ttl_s", own.approval.ttl_s, other.approval.ttl_s, min),
             allow_self=joint.of("allow_self_approval", own.approval.allow_self, other.approval.allow_self, min),
             approvers=joint.of("approvers", own.approval.approvers, other.approval.approvers, both),
+            needed=joint.of("approvals_needed", own.approval.needed, other.approval.needed, max),
         ),
         sources=joint.with_constraints(),
     )

@@ -52,11 +52,12 @@ class ArgumentsConstraint:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTerms:
     """How long an approval may take (`ttl_s`), whether the person who started the run may approve (`allow_self`), and
-    who may decide: those in each of `approvers`. Without any, each operator may."""
+    who may decide: those in each of `approvers`. Without any, each operator may. `needed` different people must approve."""
 
     ttl_s: float = DEFAULT_APPROVAL_TTL_S
     allow_self: bool = True
     approvers: tuple[Approvers, ...] = ()
+    needed: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +226,7 @@ def _resolved(matching: tuple[tuple[PolicyLayer, Selected], ...], hidden_by: Pol
             ttl_s=DEFAULT_APPROVAL_TTL_S if ttl_s is None else ttl_s,
             allow_self=True if allow_self is None else allow_self,
             approvers=approvers or (),
+            needed=effective("approvals_needed", lambda rule: rule.approvals_needed, max) or 1,
         ),
         sources=sources,
     )

@@ -17,6 +17,7 @@ _PLAIN = (
     "timeout_s",
     "approval_ttl_s",
     "allow_self_approval",
+    "approvals_needed",
 )
 
 
@@ -71,6 +72,7 @@ def rule_from_json(stored: Mapping[str, JsonValue]) -> ToolRule:
         timeout_s=cast("float | None", stored.get("timeout_s")),
         approval_ttl_s=cast("float | None", stored.get("approval_ttl_s")),
         allow_self_approval=cast("bool | None", stored.get("allow_self_approval")),
+        approvals_needed=cast("int | None", stored.get("approvals_needed")),
         approvers=_approvers(stored.get("approvers")),
         when=_condition(stored.get("when")),
         overridable=cast(bool, stored.get("overridable", False)),

@@ -19,6 +19,7 @@ MAX_COUNT = 1_000_000
 MAX_TIMEOUT_S = 86_400.0
 MAX_RESULT_BYTES = 4 * 1024 * 1024
 MAX_APPROVAL_TTL_S = 90 * 86_400.0
+MAX_APPROVALS_NEEDED = 10
 _PATTERN = re.compile(r"[A-Za-z0-9_*?\[\]!-]+")
 
 
@@ -67,7 +68,8 @@ class ToolRule:
     - `max_result_bytes` bounds the text of a result that the model gets.
     - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the person who
       started the run may approve; false is the four-eyes rule. `approvers` are who may decide.
-      All apply to approvals of `on_unknown_outcome` too.
+      `approvals_needed` different people must approve; one of them denies. All apply to approvals of
+      `on_unknown_outcome` too.
     - `when` restricts the rule to people and times. While the condition does not hold, the rule does not exist.
       Such a rule states a decision.
     - `overridable` (organizations only) lets an agent's rule replace this rule's values instead of
@@ -88,6 +90,7 @@ class ToolRule:
     approval_ttl_s: float | None = None
     allow_self_approval: bool | None = None
     approvers: Approvers | None = None
+    approvals_needed: int | None = None
     when: Condition | None = None
     overridable: bool = False
 
@@ -109,6 +112,7 @@ class ToolRule:
             ("max_result_bytes", self.max_result_bytes, MAX_RESULT_BYTES),
             ("timeout_s", self.timeout_s, MAX_TIMEOUT_S),
             ("approval_ttl_s", self.approval_ttl_s, MAX_APPROVAL_TTL_S),
+            ("approvals_needed", self.approvals_needed, MAX_APPROVALS_NEEDED),
         )
         for path, value, most in bounds:
             # Not `value <= 0`: comparisons with NaN are always false.

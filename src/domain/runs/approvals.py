@@ -37,6 +37,7 @@ def approval_request(
         ttl_s=terms.ttl_s,
         allow_self_approval=terms.allow_self,
         approvers=terms.approvers,
+        needed=terms.needed,
         outcome_unknown=outcome_unknown,
         server=server,
     )
@@ -60,6 +61,7 @@ def new_approvals(run: Run, calls: Iterable[ToolCall], *, at: datetime) -> tuple
             requested_by=run.requested_by,
             allow_self_approval=asked.allow_self_approval,
             approvers=asked.approvers or None,
+            approvals_needed=asked.needed if asked.needed > 1 else None,
             cause=asked.reason,
             created_at=at,
             expires_at=at + timedelta(seconds=asked.ttl_s),

@@ -105,6 +105,7 @@ class Gateway(containers.DeclarativeContainer):
         toolsets=gateway_toolsets,
         check=Tools.check_tool_call,
         deciders=Identity.deciders,
+        consents=Identity.consents,
     )
     revoke_gateway_session = singleton(
         RevokeGatewaySession,

@@ -2,6 +2,7 @@
 
 from dependency_injector import containers, providers
 
+from application.approvals.consents import Consents
 from application.approvals.deciders import Deciders
 from application.audit.expired_chain import ExpiredChain
 from application.audit.export_audit_events import ExportAuditEvents
@@ -85,6 +86,7 @@ class Identity(containers.DeclarativeContainer):
         identity_assembly.signed_tokens, documents=identity_client
     )
     deciders = singleton(Deciders, people=Tools.acting_people)
+    consents = singleton(Consents)
     admit_person = singleton(AdmitPerson, group_names=Storage.groups, claimed_groups=Storage.organization_groups)
     authenticate = singleton(
         Authenticate,

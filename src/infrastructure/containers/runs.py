@@ -135,6 +135,7 @@ class Runs(containers.DeclarativeContainer):
             catalog=Tools.toolset_builder,
             check=Tools.check_tool_call,
             deciders=Identity.deciders,
+            consents=Identity.consents,
         ),
         box=Platform.secret_box,
     )

@@ -10,7 +10,7 @@ from interfaces.console.pages import pretty
 from interfaces.http.tool_policy_views import ToolRuleView
 
 PREFIX = "rule"
-WHOLE = ("max_calls", "max_results", "max_result_bytes")
+WHOLE = ("max_calls", "max_results", "max_result_bytes", "approvals_needed")
 NUMBERS = ("timeout_s", "approval_ttl_s")
 SWITCHES = ("idempotent", "allow_self_approval")
 CHOICES = ("decision", "on_block", "on_unknown_outcome")

@@ -9,6 +9,7 @@ from domain.policy.approvers import MAX_APPROVERS, MAX_GROUP_NAME, Approvers
 from domain.policy.condition import MAX_HOURS, MAX_TIME_ZONE, Condition, Day
 from domain.policy.rules import (
     MAX_APPROVAL_TTL_S,
+    MAX_APPROVALS_NEEDED,
     MAX_COUNT,
     MAX_PARAMS,
     MAX_RESULT_BYTES,
@@ -78,6 +79,7 @@ class ToolRuleBody(Body):
     approval_ttl_s: float | None = Field(default=None, gt=0, le=MAX_APPROVAL_TTL_S)
     allow_self_approval: bool | None = None
     approvers: ApproversBody | None = None
+    approvals_needed: int | None = Field(default=None, gt=0, le=MAX_APPROVALS_NEEDED)
     when: ConditionBody | None = None
     overridable: bool = False
 

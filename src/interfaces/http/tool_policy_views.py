@@ -43,6 +43,7 @@ class ToolRuleView(TypedDict, total=False):
     approval_ttl_s: Annotated[float, "Seconds that an approval waits for its decision. Default: one day."]
     allow_self_approval: Annotated[bool, "Whether the person who started the run may approve; false: four eyes."]
     approvers: Annotated[ApproversView, "Who may decide approvals. Default: each operator."]
+    approvals_needed: Annotated[int, "Number of different people who must approve. Default: 1."]
     when: Annotated[ConditionView, "Condition of the rule. While it does not hold, the rule does not exist."]
     overridable: Annotated[bool, "In organizations' rules: agents may override the rule."]
 

@@ -115,6 +115,7 @@ class ObedientWorker:
         """What is asked by `Act.ELICIT`, and for which server."""
         self.approvers: tuple[Approvers, ...] = ()
         """Of approvals that the next runs need."""
+        self.approvals_needed = 1
         self.submitted: list[RunId] = []
         self.workflow_runs: list[str] = []
         """Runs of workflows that were rung for; nobody takes them up."""
@@ -161,7 +162,10 @@ class ObedientWorker:
         if self.act in (Act.APPROVE, Act.BOTH):
             waiting = [
                 awaiting_approval_call(
-                    a_tool_call(run_id=run_id), agent_version=claimed.agent.version, approvers=self.approvers
+                    a_tool_call(run_id=run_id),
+                    agent_version=claimed.agent.version,
+                    approvers=self.approvers,
+                    needed=self.approvals_needed,
                 )
             ]
             waiting += [a_displayable_call(1, run_id=run_id)] if self.act is Act.BOTH else []

@@ -93,7 +93,7 @@ class ApproversView(TypedDict):
     """Names of groups."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'impersonation.begun', 'impersonation.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approval_given', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'impersonation.begun', 'impersonation.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -304,6 +304,15 @@ TimeZone1: TypeAlias = None
 
 ConnectionLoss: TypeAlias = Literal['unregister', 'mark_unhealthy']
 """What happens to a server's tools while the organization's shared connection is lost."""
+
+
+class ConsentView(TypedDict):
+    """One of several approvals."""
+
+    by: str
+    """The user or API key that approved."""
+    at: str
+    """Time of the approval."""
 
 
 MaxQueued: TypeAlias = int
@@ -2293,6 +2302,14 @@ ApprovalTtlS1: TypeAlias = None
 """Seconds that an approval waits for its decision. Default: one day."""
 
 
+ApprovalsNeeded: TypeAlias = int
+"""Number of different people who must approve. Default: 1."""
+
+
+ApprovalsNeeded1: TypeAlias = None
+"""Number of different people who must approve. Default: 1."""
+
+
 ToolStanding: TypeAlias = Literal['allowed', 'asked_for', 'blocked', 'hidden']
 """
 The policy outcome of a tool. Calls of a `hidden` tool are answered as calls of an unknown
@@ -2967,10 +2984,14 @@ class ApprovalView(TypedDict):
     """Whether the person who started the run may approve."""
     approvers: list[ApproversView]
     """Who decides must be in each of these, with the role operator; none: each operator."""
+    approvals_needed: int
+    """Number of different people who must approve. One who denies is enough."""
+    consents: list[ConsentView]
+    """Who of several approved so far; empty where one approval is enough."""
     approvable: bool
     """Whether the caller of this request may approve it now."""
     not_approvable: str | None
-    """Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`."""
+    """Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`, `approved_before`, `person_required`."""
     cause: str
     """Why the call requires an approval."""
     created_at: str
@@ -3314,6 +3335,8 @@ class EffectiveView(TypedDict):
     """Whether the person who started the run may approve."""
     approvers: list[ApproversView]
     """Who decides approvals must be in each of these; none: each operator."""
+    approvals_needed: int
+    """Number of different people who must approve."""
     repeatable: bool
     """Whether a call may be sent again after a crash."""
     sources: dict[str, list[RuleSourceView]]
@@ -4461,6 +4484,8 @@ class ToolRuleBody(TypedDict):
     """Whether the person who started the run may approve; false: four eyes."""
     approvers: NotRequired[ApproversBody | None]
     """Who may decide approvals. Default: each operator."""
+    approvals_needed: NotRequired[ApprovalsNeeded | ApprovalsNeeded1]
+    """Number of different people who must approve. Default: 1."""
     when: NotRequired[ConditionBody | None]
     """Condition of the rule. While it does not hold, the rule does not exist."""
     overridable: NotRequired[bool]
@@ -4498,6 +4523,8 @@ class ToolRuleView(TypedDict):
     """Whether the person who started the run may approve; false: four eyes."""
     approvers: NotRequired[ApproversView]
     """Who may decide approvals. Default: each operator."""
+    approvals_needed: NotRequired[int]
+    """Number of different people who must approve. Default: 1."""
     when: NotRequired[ConditionView]
     """Condition of the rule. While it does not hold, the rule does not exist."""
     overridable: NotRequired[bool]

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from application.approvals.consents import Consents
 from application.approvals.deciders import Deciders
 from application.approvals.decision_rules import checked_arguments, decided_outcome
 from application.approvals.ports import session_approvals_topic
@@ -37,6 +38,7 @@ class DecideGatewayApproval:
         toolsets: GatewayToolsets,
         check: CheckToolCall,
         deciders: Deciders,
+        consents: Consents,
         wakeups: Wakeups,
         clock: Clock,
     ) -> None:
@@ -45,6 +47,7 @@ class DecideGatewayApproval:
         self._toolsets = toolsets
         self._check = check
         self._deciders = deciders
+        self._consents = consents
         self._wakeups = wakeups
         self._clock = clock
 
@@ -67,6 +70,8 @@ class DecideGatewayApproval:
             edited = checked_arguments(
                 edited, approval.tool, tools.toolset, guard, self._check, path=_PATH, is_own=is_own
             )
+        if not await self._consents.suffice(principal, approval, decision, at=now):
+            return
         outcome = decided_outcome(principal, approval, decision, guard, edited=edited, at=now)
         if not await self._stored(approval, outcome):
             raise approval_decided(approval.id)

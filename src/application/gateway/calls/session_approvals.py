@@ -38,6 +38,7 @@ def new_approval(
         requested_by=session.created_by,
         allow_self_approval=terms.allow_self,
         approvers=terms.approvers or None,
+        approvals_needed=terms.needed if terms.needed > 1 else None,
         cause=approval_cause(decision.source),
         created_at=at,
         expires_at=min(at + timedelta(seconds=terms.ttl_s), session.expires_at),

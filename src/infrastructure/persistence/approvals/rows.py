@@ -5,10 +5,10 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.webhooks.notices import of_approvals
-from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState
+from domain.approvals.approval import Approval, ApprovalOutcome, ApprovalState, Consent
 from domain.approvals.timer import Timer, TimerKind
 from domain.ids import GatewaySessionId, TimerId, derived_id
-from infrastructure.persistence.columns.fields import row_fields
+from infrastructure.persistence.columns.fields import json_codec, row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.tables import approval, timer
@@ -37,7 +37,7 @@ _cancel = (
 _stop_timers_of_session = delete(timer).where(
     timer.c.subject_id.in_(select(approval.c.id).where(approval.c.gateway_session_id == bindparam("of_session")))
 )
-_approval = row_fields(Approval)
+_approval = row_fields(Approval, codecs={Consent: json_codec(Consent)})
 _timer = row_fields(Timer)
 
 
@@ -79,6 +79,11 @@ def expiry_timer(of: Approval) -> Timer:
         subject_id=of.id,
         due_at=of.expires_at,
     )
+
+
+def consents_of(of: Approval) -> object:
+    """As stored."""
+    return _approval.write(of)["consents"]
 
 
 def approval_of(row: AnyRow) -> Approval:

@@ -2,20 +2,28 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, select, tuple_
+from sqlalchemy import Connection, bindparam, delete, func, select, tuple_, update
 
-from application.approvals.ports import ApprovalFilter
+from application.approvals.ports import ApprovalFilter, ConsentChange
 from application.system.pages import Page, PageRequest
 from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer
+from domain.errors import existing
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
-from infrastructure.persistence.approvals.rows import approval_of, timer_of
+from infrastructure.persistence.approvals.rows import approval_of, consents_of, timer_of
+from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import approval, timer
 
 _of_organization = select(approval).where(approval.c.organization_id == bindparam("of_organization"))
 _get = _of_organization.where(approval.c.id == bindparam("approval_id"))
+_lock = _get.with_for_update()
+_consent = (
+    update(approval)
+    .where(approval.c.id == bindparam("about"))
+    .values(consents=bindparam("given", type_=approval.c.consents.type))
+)
 _of_run = _of_organization.where(approval.c.run_id == bindparam("of_run")).order_by(
     approval.c.created_at, approval.c.id
 )
@@ -71,6 +79,23 @@ class SqlApprovalStore:
             lambda connection: tuple(approval_of(row) for row in connection.execute(_of_run, wanted)),
             scope=organization_id,
         )
+
+    async def consent(
+        self, organization_id: OrganizationId, approval_id: ApprovalId, decide: ConsentChange
+    ) -> Approval:
+        wanted = {"of_organization": organization_id, "approval_id": approval_id}
+
+        def unit(connection: Connection) -> Approval:
+            stored = approval_of(existing(connection.execute(_lock, wanted).first(), "approval", approval_id))
+            decided = decide(stored)
+            if decided is None:
+                return stored
+            changed, audit = decided
+            connection.execute(_consent, {"about": approval_id, "given": consents_of(changed)})
+            record(connection, audit)
+            return changed
+
+        return await self._database.write(unit, scope=organization_id)
 
 
 class SqlTimerStore:

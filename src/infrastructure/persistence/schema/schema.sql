@@ -1,4 +1,4 @@
--- revision 0129
+-- revision 0102
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -643,7 +643,7 @@ CREATE TABLE approval (
 	decided_by TEXT,
 	reason TEXT,
 	edited_arguments TEXT,
-	gateway_session_id TEXT, server TEXT, approvers TEXT,
+	gateway_session_id TEXT, server TEXT, approvers TEXT, approvals_needed INTEGER, consents TEXT,
 	CONSTRAINT pk_approval PRIMARY KEY (id),
 	CONSTRAINT fk_approval_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT fk_approval_run_id_run FOREIGN KEY(run_id) REFERENCES run (id) ON DELETE CASCADE,

@@ -33,6 +33,8 @@ approval = Table(
     Column("edited_arguments", JsonText),
     Column("server", JsonText),
     Column("approvers", JsonText),
+    Column("approvals_needed", Integer),
+    Column("consents", JsonText),
     Index(None, "organization_id", "created_at", "id"),
     Index(None, "run_id"),
     partial_index(

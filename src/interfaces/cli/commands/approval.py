@@ -34,6 +34,8 @@ ApprovalArgument = Annotated[
 _ARGUMENTS_LIMIT = 100
 _WHY_NOT = {
     "not_an_approver": "You are not among the approvers.",
+    "approved_before": "You approved it: others must approve it, too. You may deny it.",
+    "person_required": "Several people must approve it, and this key is none. You may deny it.",
     "self_approval_forbidden": "You started the run: another person approves it. You may deny it.",
 }
 _STATES = ("pending", "approved", "denied", "expired", "stale", "cancelled")
@@ -91,6 +93,14 @@ def show_approval(context: typer.Context, approval_id: ApprovalArgument, as_json
     )
 
 
+def _consents(approval: ApprovalView) -> str:
+    needed = approval["approvals_needed"]
+    if needed == 1:
+        return ""
+    given = ", ".join(each["by"] for each in approval["consents"])
+    return f"{len(approval['consents'])} of {needed} people{f': {given}' if given else ''}"
+
+
 def _show(terminal: Terminal, approval: ApprovalView, names: Mapping[str, str]) -> None:
     edited, agent_id = approval["edited_arguments"], approval["agent_id"]
 
@@ -109,6 +119,7 @@ def _show(terminal: Terminal, approval: ApprovalView, names: Mapping[str, str]) 
             "agent": f"{names.get(agent_id, agent_id)}, version {approval['agent_version']}",
             "requested by": by(approval["requested_by"]),
             "approvers": "; ".join(map(_approvers, approval["approvers"])),
+            "approved by": _consents(approval),
             "created": approval["created_at"],
             "expires": approval["expires_at"] if approval["decided_at"] is None else "",
             "decided": f"{approval['decided_at']} by {by(approval['decided_by'])}" if approval["decided_at"] else "",

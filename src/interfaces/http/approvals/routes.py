@@ -72,7 +72,7 @@ async def decide_approval(
     data: JSONBody[DecisionBody],
     decide_approval: NamedDependency[DecideApproval],
 ) -> ApprovalView:
-    """Requires the role operator, and the caller among the approvers where policy names them. An approval is decided once, before it expires, and only for
+    """Requires the role operator, and the caller among the approvers where policy names them. Where policy requires several approvals, it stays pending until the last one. An approval is decided once, before it expires, and only for
     the agent version that requested it. To decide several calls at once, resume the run with
     `approvals`."""
     command = DecideApprovalCommand(

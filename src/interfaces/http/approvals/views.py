@@ -20,6 +20,13 @@ class ApprovalServerView(TypedDict):
     runs: Annotated[str, "What is started, or connected to."]
 
 
+class ConsentView(TypedDict):
+    """One of several approvals."""
+
+    by: Annotated[str, "The user or API key that approved."]
+    at: Annotated[Timestamp, "Time of the approval."]
+
+
 class ApprovalView(TypedDict):
     """An approval of a tool call."""
 
@@ -48,10 +55,13 @@ class ApprovalView(TypedDict):
     approvers: Annotated[
         list[ApproversView], "Who decides must be in each of these, with the role operator; none: each operator."
     ]
+    approvals_needed: Annotated[int, "Number of different people who must approve. One who denies is enough."]
+    consents: Annotated[list[ConsentView], "Who of several approved so far; empty where one approval is enough."]
     approvable: Annotated[bool, "Whether the caller of this request may approve it now."]
     not_approvable: Annotated[
         str | None,
-        "Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`.",
+        "Why the caller may not approve it: `role_insufficient`, `not_an_approver`, `self_approval_forbidden`,"
+        " `approved_before`, `person_required`.",
     ]
     cause: Annotated[str, "Why the call requires an approval."]
     created_at: CreatedAt
@@ -90,6 +100,8 @@ def approval_view(
         "requested_by": approval.requested_by,
         "allow_self_approval": approval.allow_self_approval,
         "approvers": [cast("ApproversView", each.as_json()) for each in approval.approvers or ()],
+        "approvals_needed": approval.needed,
+        "consents": [{"by": each.by, "at": timestamp(each.at)} for each in approval.consents or ()],
         "approvable": approval.state is ApprovalState.PENDING and refusal is None,
         "not_approvable": None if refusal is None else refusal.code,
         "cause": approval.cause,

@@ -63,6 +63,7 @@ def _effective_view(policy: ToolPolicy, *, repeatable: bool) -> EffectiveView:
         "approval_ttl_s": policy.approval.ttl_s,
         "allow_self_approval": policy.approval.allow_self,
         "approvers": [cast("ApproversView", each.as_json()) for each in policy.approval.approvers],
+        "approvals_needed": policy.approval.needed,
         "repeatable": repeatable,
         "sources": {name: [_source_view(source) for source in sources] for name, sources in policy.sources.items()},
     }

@@ -70,6 +70,7 @@ class EffectiveView(TypedDict):
     approval_ttl_s: Annotated[float, "Seconds that an approval waits for its decision."]
     allow_self_approval: Annotated[bool, "Whether the person who started the run may approve."]
     approvers: Annotated[list[ApproversView], "Who decides approvals must be in each of these; none: each operator."]
+    approvals_needed: Annotated[int, "Number of different people who must approve."]
     repeatable: Annotated[bool, "Whether a call may be sent again after a crash."]
     sources: Annotated[dict[str, list[RuleSourceView]], "Origin of each field that a rule sets."]
 

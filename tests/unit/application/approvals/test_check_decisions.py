@@ -7,6 +7,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.agents.ports import AgentStore
 from application.approvals.check_decisions import CheckDecisions, CheckedDecisions
+from application.approvals.consents import Consents
 from application.approvals.ports import ApprovalStore
 from application.mcp.ports import McpServerStore
 from application.tools.check_tool_call import CheckToolCall
@@ -75,6 +76,7 @@ class Ports:
             catalog=self.catalog,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             deciders=deciders(self.state),
+            consents=Consents(approvals=self.approvals),
         )
         return await checking.execute(by or a_principal(Role.OPERATOR), self.run, decisions, at=after(at_s))
 
@@ -170,9 +172,6 @@ async def test_an_expired_approval_is_not_decided(ports: Ports, decision: CallDe
 
     with refused("approval_expired"):
         await ports.check(decision, at_s=1800)
-
-
-# --- the requester ---
 
 
 @pytest.mark.requirement("C3")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from application.approvals.check_decisions import CheckDecisions
+from application.approvals.consents import Consents
 from application.mcp.catalog_reader import CatalogReader
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
@@ -241,6 +242,7 @@ class RunHarness(RunRecords):
                 catalog=self.catalog,
                 check=self.check,
                 deciders=deciders(self.state),
+                consents=Consents(approvals=self.approvals),
             ),
             agents=self.agents,
             servers=self.servers,

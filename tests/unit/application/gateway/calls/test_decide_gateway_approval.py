@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.approvals.consents import Consents
 from application.approvals.ports import session_approvals_topic
 from application.gateway.calls.decide_gateway_approval import DecideGatewayApproval
 from application.gateway.ports import GatewayApprovals
@@ -25,6 +26,7 @@ from domain.policy.rules import ToolRule, Verdict
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.approval_builders import deciders
 from tests.builders import KEY, START, an_agent
+from tests.doubles.approvals import InMemoryApprovalStore
 from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.state import InMemoryState
@@ -70,6 +72,7 @@ class Ports:
             toolsets=self.toolsets,
             check=CheckToolCall(schemas=JsonSchemaValidator()),
             deciders=deciders(self.state),
+            consents=Consents(approvals=InMemoryApprovalStore(self.state)),
             wakeups=self.wakeups,
             clock=self.clock,
         )
