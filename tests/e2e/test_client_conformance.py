@@ -30,11 +30,11 @@ _OUTCOME = re.compile(r"^([✓✗]) ([\w/.-]+): (\d+) passed", re.MULTILINE)
 _NOT_SCORED = re.compile(r"^  [✓✗] ([\w/.-]+) \(", re.MULTILINE)
 
 
-async def outcomes(home: Path, revision: str, results: Path) -> dict[str, bool]:
-    """Which of the scenarios that the revision requires of clients pass, without a warning."""
+async def said_by(home: Path, results: Path, *wanted: str) -> str:
+    """What the suite says of the wanted scenarios."""
     command = f"{sys.executable} -I -S {CLIENT} {home}"
     process = await asyncio.create_subprocess_exec(
-        str(NODES[-1]), str(SUITE), "client", "--command", command, "--requirements", revision, "-o", str(results),
+        str(NODES[-1]), str(SUITE), "client", "--command", command, *wanted, "-o", str(results),
         "--timeout", "90000",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -46,6 +46,12 @@ async def outcomes(home: Path, revision: str, results: Path) -> dict[str, bool]:
         if process.returncode is None:
             process.kill()
     results.with_suffix(".txt").write_text(said)
+    return said
+
+
+async def outcomes(home: Path, revision: str, results: Path) -> dict[str, bool]:
+    """Which of the scenarios that the revision requires of clients pass, without a warning."""
+    said = await said_by(home, results, "--requirements", revision)
     summary = said.partition("=== SUITE SUMMARY ===")[2]
     beside = set(_NOT_SCORED.findall(summary))
     scored = {name: mark == "✓" for mark, name, _ in _OUTCOME.findall(summary) if name not in beside}
@@ -68,3 +74,15 @@ async def test_our_client_passes_the_scenarios_that_a_revision_requires(
         sys.stdout.write(f"\nconformance {revision} of our client: {len(scored) - len(failed)} of {len(scored)}\n")
     assert not sorted(failed - expected), "these failed"
     assert not sorted(expected - failed), "these pass: take them off the list"
+
+
+@pytest.mark.requirement("P4")
+@pytest.mark.timeout(200)
+@pytest.mark.skipif(not (SUITE.exists() and NODES), reason="needs `make node peers`")
+@pytest.mark.parametrize("scenario", ["auth/client-credentials-basic", "auth/client-credentials-jwt"])
+async def test_our_client_passes_the_scenarios_of_clients_that_act_for_themselves(
+    tmp_path: Path, scenario: str
+) -> None:
+    with serving(tmp_path / "home", DRAGOMAN_PUBLIC_URL="https://agents.example.com") as service:
+        said = await said_by(service.home, tmp_path / "results", "--scenario", scenario)
+    assert ", 0 failed, 0 warnings" in said, said[-4000:]

@@ -73,7 +73,8 @@ def register(service: Service, slug: str, url: str) -> None:
 
 def credentials() -> Json:
     """Those of a client that was registered by hand."""
-    return {key: CONTEXT[key] for key in ("client_id", "client_secret") if key in CONTEXT}
+    known = {"client_id": "client_id", "client_secret": "client_secret", "private_key_pem": "private_key"}
+    return {ours: CONTEXT[theirs] for theirs, ours in known.items() if theirs in CONTEXT}
 
 
 def authorize(service: Service, slug: str) -> bool:
