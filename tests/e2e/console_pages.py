@@ -29,6 +29,7 @@ NO_PAGES = {
     "/servers/{slug}/newer-version": "part of the server's page",
     "/servers/{slug}/standing": "part of the server's page",
     "/servers/{slug}/state": "part of the server's page",
+    "/settings/deliveries": "part of the settings",
     "/sign-in/callback": "leads to another page",
     "/sources/{source_id}": "a file",
     "/static/{name}": "a file",
