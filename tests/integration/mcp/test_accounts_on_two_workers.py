@@ -42,18 +42,21 @@ async def add_person(two: Two, person: UserId) -> None:
     )
 
 
-async def account_of(
-    process: Process, server: McpServer, scope: ConnectionScope, authorization: AuthorizationServer
-) -> str | None:
-    """Whose token the server got. A call is made again when its server closed an idle connection in that moment."""
+async def told_by(process: Process, server: McpServer, scope: ConnectionScope) -> str:
+    """What the server says. A call is made again when its server closed an idle connection in that moment."""
     while True:
         try:
-            reply = await process.connections.call_tool(server, scope, a_call("whoami"))
+            return text_of(await process.connections.call_tool(server, scope, a_call("whoami")))
         except McpFailure as failure:
             if failure.kind not in (McpFailureKind.CONNECTION_LOST, McpFailureKind.NOT_CONNECTED):
                 raise
-        else:
-            return authorization.accounts.get(text_of(reply))
+
+
+async def account_of(
+    process: Process, server: McpServer, scope: ConnectionScope, authorization: AuthorizationServer
+) -> str | None:
+    """Whose token the server got."""
+    return authorization.accounts.get(await told_by(process, server, scope))
 
 
 async def drill(two: Two, *, people: int, calls: int) -> dict[str, int]:
@@ -114,7 +117,7 @@ async def drill_with_secrets(two: Two, *, people: int, calls: int) -> dict[str, 
         async def call(number: int) -> None:
             person, process = names[number % people], (two.mine, two.other)[number // people % 2]
             scope = ConnectionScope(organization_id=ORG, person_id=person)
-            whose = text_of(await process.connections.call_tool(server, scope, a_call("whoami")))
+            whose = await told_by(process, server, scope)
             found["own" if whose == person else "of another"] += 1
 
         for person in names:
@@ -123,6 +126,7 @@ async def drill_with_secrets(two: Two, *, people: int, calls: int) -> dict[str, 
         for round_, first in enumerate(range(0, calls, at_a_time)):
             for person in names:
                 await give((two.mine, two.other)[round_ % 2], person, f"token {round_} of {person}")
+            await two.mine.announced.forget(ORG, server.id)  # as the use case does it after a replacement
             await asyncio.gather(*(call(number) for number in range(first, min(calls, first + at_a_time))))
             found["replaced"] += round_ > 0
         return found

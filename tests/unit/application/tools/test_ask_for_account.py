@@ -14,7 +14,7 @@ from domain.mcp.server import Credentials
 from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, START
 from tests.doubles.authorizer import InMemoryAuthorizer
-from tests.mcp_builders import ACCOUNTS, a_person_server, an_on_behalf_server
+from tests.mcp_builders import ACCOUNTS, a_person_server, a_secrets_server, an_on_behalf_server
 from tests.people_builders import USER
 
 pytestmark = pytest.mark.requirement("P3")
@@ -49,6 +49,14 @@ async def test_for_a_server_on_their_behalf_the_person_is_asked_to_sign_in_again
         await ACCOUNTS.connected(MISSING, an_on_behalf_server(), OF_PERSON, None)
     question = asked.value.awaited.questions[0]
     assert "Sign in again" in question.message
+    assert question.url == "https://here/console/accounts?server=tickets"
+
+
+async def test_for_a_server_that_takes_secrets_the_person_is_asked_for_those() -> None:
+    with pytest.raises(InputAwaited) as asked:
+        await ACCOUNTS.connected(MISSING, a_secrets_server("token", "user"), OF_PERSON, None)
+    question = asked.value.awaited.questions[0]
+    assert ("token, user" in question.message, question.is_for_account) == (True, True)
     assert question.url == "https://here/console/accounts?server=tickets"
 
 
