@@ -74,12 +74,11 @@ class AuditFiles:
 
     def _names(self) -> tuple[str, ...]:
         found = {
-            path.name.removesuffix(suffix): path for suffix in (_LINES, _MANIFEST) for path in self._matching(suffix)
+            f"{path.parent.name}/{path.name.removesuffix(suffix)}"
+            for suffix in (_LINES, _MANIFEST)
+            for path in self._folder.glob(f"*/*{suffix}")
         }
-        return tuple(sorted(f"{path.parent.name}/{name}" for name, path in found.items()))
-
-    def _matching(self, suffix: str) -> list[Path]:
-        return list(self._folder.glob(f"*/*{suffix}"))
+        return tuple(sorted(found))
 
     def _write(self, part: ArchivedPart) -> None:
         first, last = part.links[0].link, part.links[-1].link

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from application.audit.ports import ArchivedPart
+from application.audit.verify_audit_archive import VerifyAuditArchive
 from domain.errors import ErrorKind, ServiceError
+from domain.ids import OrganizationId
 from infrastructure.archive.audit_files import AuditFiles
 from tests.builders import ORG
 from tests.unit.application.audit.test_verify_audit_archive import parts_of
+from tests.unit.application.audit.trail import KEYS
 
 pytestmark = pytest.mark.requirement("K5")
 
@@ -93,6 +96,24 @@ async def test_other_entries_with_the_same_numbers_get_a_file_of_their_own(tmp_p
     for one in (part, other, part, other):
         await files.store(one)
     assert [await files.read(name) for name in await files.names()] == [part, other]
+
+
+async def test_of_two_organizations_with_the_same_numbers_a_damaged_file_of_either_is_found(
+    tmp_path: Path, part: ArchivedPart
+) -> None:
+    files = AuditFiles(tmp_path)
+    others = replace(part, organization_id=OrganizationId(f"{ORG}_other"))
+    for one in (part, others):
+        await files.store(one)
+    names = (NAME, NAME.replace(ORG, others.organization_id))
+    assert await files.names() == tuple(sorted(names))
+    for name in names:
+        path = tmp_path / "audit" / f"{name}.ndjson.gz"
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-20])
+        report = await VerifyAuditArchive(archive=files, keys=await KEYS.all()).execute()
+        assert (report.files, report.damaged) == (2, (name,))
+        path.write_bytes(whole)
 
 
 async def test_what_lies_at_the_place_of_a_draft_is_not_written_through(tmp_path: Path, part: ArchivedPart) -> None:
