@@ -28,7 +28,8 @@ class CreateScimToken:
     - The token is returned once; only its hash is stored. It replaces the one before at once.
     - Audited as `identity_provider.scim_token_created`.
 
-    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found.
+    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found,
+    impersonation_refused.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class CreateScimToken:
     async def execute(self, command: CreateScimTokenCommand) -> str:
         principal = command.principal
         principal.require(Role.ADMIN)
+        principal.require_self()
         provider = await existing_identity_provider(self._providers, principal.organization_id, command.provider)
         if provider.installation:
             principal.require_platform()

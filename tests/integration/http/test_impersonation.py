@@ -97,6 +97,7 @@ async def test_nothing_that_outlasts_it_or_is_a_persons_own_is_done_in_their_nam
         ("POST", "/v1/api-keys", {"name": "mine", "role": "admin"}),
         ("POST", "/v1/gateway-sessions", {"agent_id": agent.json()["id"]}),
         ("POST", "/v1/schedules", schedule),
+        ("POST", "/v1/identity-providers/company/scim-token", None),
         ("PATCH", f"/v1/users/{USER}", {"role": "viewer"}),
         ("POST", f"/v1/users/{BOB}/impersonation", REASON),
     ):
