@@ -174,16 +174,16 @@ def test_an_approval_is_requested_and_answered_by_items(connect: Connect, approv
 
 
 @pytest.mark.requirement("C3")
-@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(("first", "approve"), [(True, True), (False, True), (True, False), (False, False)])
 def test_a_response_after_an_approval_is_in_the_background_if_its_own_request_says_so(
-    connect: Connect, first: bool
+    connect: Connect, first: bool, approve: bool
 ) -> None:
     client = connect()
     asked = client.responses.create(model="notes", input="note it", background=first)
     list(client.responses.retrieve(asked.id, stream=True))
     asked = client.responses.retrieve(asked.id)
     [request] = [item for item in asked.output if item.type == "mcp_approval_request"]
-    answer = {"type": "mcp_approval_response", "approval_request_id": request.id, "approve": True}
+    answer = {"type": "mcp_approval_response", "approval_request_id": request.id, "approve": approve}
     decided = client.responses.create(
         model="notes", input=[answer], previous_response_id=asked.id, background=not first
     )

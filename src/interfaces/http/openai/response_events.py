@@ -26,6 +26,8 @@ from interfaces.http.openai.response_items import (
 )
 from interfaces.http.openai.response_views import response_view
 
+_ANSWERED = (RunEventType.TOOL_EXECUTED, RunEventType.TOOL_FAILED, RunEventType.TOOL_BLOCKED)
+"""Outputs of functions and denied approvals come before the event by which they resume the run."""
 _FILTERED = (IncompleteReason.CONTENT_FILTER, IncompleteReason.REFUSAL)
 
 
@@ -80,6 +82,8 @@ class ResponseEvents:
             self._skip(event)
             return
         if self.created_at is None:
+            if event.type in _ANSWERED:
+                return
             self.created_at = int(event.at.timestamp())
             if event.type is RunEventType.RUN_RESUMED:
                 self._request = cast(JsonObject, event.data.get("client_request", {}))

@@ -52,9 +52,13 @@ def waits(*pending: JsonObject) -> Happened:
 
 
 def told(
-    happened: Sequence[Happened], *, part: int = 0, schema: JsonObject | None = None
+    happened: Sequence[Happened],
+    *,
+    part: int = 0,
+    schema: JsonObject | None = None,
+    request: JsonObject | None = None,
 ) -> tuple[list[JsonObject], ResponseEvents]:
-    run = replace(a_run(), output_schema=schema)
+    run = replace(a_run(), output_schema=schema, client_request=request)
     events = ResponseEvents(run=run, place=Place(run_id=RUN, part=part), address="http://here")
     shown = [
         event
@@ -149,6 +153,20 @@ def test_a_response_ends_where_the_run_waits_and_the_next_part_begins_there() ->
     assert [result["tool_id"] for result in events.inputs] == ["call_b"]
     assert later[0]["type"] == "response.created"
     assert not told(happened, part=2)[1].exists
+
+
+@pytest.mark.parametrize("answer", [RunEventType.TOOL_EXECUTED, RunEventType.TOOL_FAILED, RunEventType.TOOL_BLOCKED])
+@pytest.mark.parametrize("background", [True, False])
+def test_a_response_after_outputs_or_a_denied_approval_has_the_background_of_its_own_request(
+    answer: RunEventType, background: bool
+) -> None:
+    given = answer, cast(JsonObject, {"tool_call_id": "call_b", "name": "ask"})
+    resumed = RunEventType.RUN_RESUMED, cast(JsonObject, {"client_request": {"background": background}})
+    happened = [QUEUED, STARTED, completed("", use("call_b", "ask")), waits(use("call_b", "ask")), given, resumed]
+    shown, events = told(happened, part=1, request={"background": not background})
+    assert [event["type"] for event in shown] == ["response.created", "response.queued"]
+    assert [cast(JsonObject, event["response"])["background"] for event in shown] == [background] * 2
+    assert events.view()["background"] is background
 
 
 def test_a_question_of_a_server_is_a_message_with_a_link() -> None:
