@@ -22,7 +22,7 @@ from domain.audit.chain import SEALED_FIELDS, Link
 from domain.audit.chain_check import StoredLink
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId
-from infrastructure.archive.whole_files import drafts_of, keep_names, put_file
+from infrastructure.archive.whole_files import AUDIT, drafts_of, keep_names, put_file
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +53,8 @@ class AuditFiles:
     """The ports `AuditArchive` and `ArchivedAudit` over a directory, which must exist: one that was not mounted is not made."""
 
     def __init__(self, directory: Path) -> None:
-        self._folder = directory / "audit"
-        self._drafts = drafts_of(directory)
+        self._folder = directory / AUDIT
+        self._drafts = drafts_of(self._folder)
 
     async def store(self, part: ArchivedPart) -> None:
         try:

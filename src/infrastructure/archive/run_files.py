@@ -34,7 +34,6 @@ class RunFiles:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._drafts = drafts_of(directory)
 
     async def store(
         self, organization_id: OrganizationId, thread_id: ThreadId | None, parts: AsyncIterator[Sequence[ArchivedEntry]]
@@ -45,7 +44,7 @@ class RunFiles:
         folder = self._directory / (CALLS if thread_id is None else RUNS)
         try:
             await asyncio.to_thread(_make, folder, folder / organization_id)
-            with draft_in(self._drafts) as file:
+            with draft_in(drafts_of(folder)) as file:
                 counts = _Counts()
                 with gzip.GzipFile(filename="", fileobj=file, mode="wb", mtime=0) as lines:
                     while part is not None:
@@ -88,7 +87,7 @@ class RunFiles:
         name = digest if thread_id is None else f"{thread_id}-{digest}"
         described = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
         become(file, month / f"{name}{LINES}")
-        put_file(month / f"{name}{MANIFEST}", described, drafts=self._drafts)
+        put_file(month / f"{name}{MANIFEST}", described, drafts=drafts_of(folder))
 
 
 class _Counts:

@@ -1,23 +1,27 @@
 """Private files of an archive that are written whole, or not at all, and are durable.
 
-A file is written as a draft in one folder of the archive, and gets its name when it is whole.
+A file is written as a draft, and gets its name when it is whole. Each kind of files has a folder for its drafts: the kinds may be
+mounts of their own, and a file is not renamed from one into another.
 """
 
 import os
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedRandom
 from pathlib import Path
 from typing import Final
 
+from infrastructure.archive.run_manifest import CALLS, RUNS
+
+AUDIT: Final = "audit"
 _DRAFT: Final = re.compile(r"[0-9a-f]{24}\.part")
 
 
-def drafts_of(directory: Path) -> Path:
-    """Folder of the drafts of the archive in a directory."""
-    return directory / "drafts"
+def drafts_of(folder: Path) -> Path:
+    """Where drafts of the files in this folder of an archive are."""
+    return folder / ".drafts"
 
 
 @contextmanager
@@ -57,12 +61,17 @@ def keep_names(folder: Path) -> None:
 
 
 def remove_old_drafts(directory: Path, *, before: float) -> int:
-    """Remove drafts that were last written before this time, in seconds since 1970. Returns how many."""
+    """Remove drafts that were last written before this time, in seconds since 1970. Returns how many. Earlier versions wrote them
+    beside their files, or in one folder for all kinds."""
     removed = 0
-    for path in drafts_of(directory).glob("*.part"):
-        if _DRAFT.fullmatch(path.name) and path.lstat().st_mtime < before:
-            path.unlink(missing_ok=True)
-            removed += 1
+    for folder in (AUDIT, RUNS, CALLS, "drafts"):
+        for path in (directory / folder).rglob("*.part"):
+            if not _DRAFT.fullmatch(path.name):
+                continue
+            with suppress(FileNotFoundError):  # its writer has finished, or another process has removed it
+                if path.lstat().st_mtime < before:
+                    path.unlink()
+                    removed += 1
     return removed
 
 

@@ -116,7 +116,7 @@ async def test_a_directory_that_is_not_there_is_an_error_and_not_made(tmp_path: 
 async def test_runs_that_cannot_be_read_to_their_end_leave_no_file(tmp_path: Path) -> None:
     async def broken() -> AsyncIterator[Part]:
         yield ONE
-        assert [path.suffix for path in (tmp_path / "drafts").iterdir()] == [".part"]
+        assert [path.suffix for path in (tmp_path / "runs" / ".drafts").iterdir()] == [".part"]
         raise storage_away()
 
     with refused("storage_unavailable"):
