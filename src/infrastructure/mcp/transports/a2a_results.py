@@ -131,6 +131,7 @@ def _contents(holder: Json) -> Iterator[dict[str, object]]:
 def _file(part: Json, media_type: str) -> Iterator[dict[str, object]]:
     """Bytes: an image, a text with its name before it, or a file, which models read if they read its kind."""
     raw, name = part["raw"].translate(_STANDARD), str(part.get("filename") or "file")
+    raw += "=" * (-len(raw) % 4)
     if media_type.startswith("image/"):
         yield {"type": "image", "data": raw, "mimeType": media_type}
         return

@@ -1,5 +1,6 @@
 """A remote A2A agent as a tool: its card as a definition, its tasks as results."""
 
+from base64 import b64decode
 from typing import Any
 
 import pytest
@@ -83,6 +84,15 @@ def test_parts_of_artifacts_are_contents() -> None:
     assert (content[4]["text"], content[5]["data"]) == ("rows.csv:\na;b", "+/8=")
     assert content[-1]["text"] == "task_id: t1, context_id: c1"
     assert texts(result_of_message({"parts": [{"text": "hi"}]})) == ["hi"]
+
+
+@pytest.mark.parametrize("raw", ["YQ==", "YQ", "YWI=", "YWI", "YWJj"])
+def test_bytes_are_read_with_and_without_padding(raw: str) -> None:
+    parts = [{"raw": raw, "filename": "a.txt"}, {"raw": raw, "mediaType": "image/png"}]
+    content = result_of_message({"parts": parts})["content"]
+    assert isinstance(content, list)
+    padded = raw + "=" * (-len(raw) % 4)
+    assert (content[0]["text"], content[1]["data"]) == (f"a.txt:\n{b64decode(padded).decode()}", padded)
 
 
 def test_a_task_that_did_not_complete_is_an_error_and_one_that_waits_says_how_to_answer() -> None:
