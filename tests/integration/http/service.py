@@ -116,6 +116,8 @@ class ObedientWorker:
         self.approvers: tuple[Approvers, ...] = ()
         """Of approvals that the next runs need."""
         self.approvals_needed = 1
+        self.result = ToolResult.succeeded("done")
+        """Of calls that are executed."""
         self.submitted: list[RunId] = []
         self.workflow_runs: list[str] = []
         """Runs of workflows that were rung for; nobody takes them up."""
@@ -137,7 +139,7 @@ class ObedientWorker:
             await journal.commit(claimed.lease, finish_step(claimed.run, RunStatus.FAILED, said=REFUSAL))
             return
         if self.act is Act.FINISH or claimed.open_calls:
-            done = ToolResult.succeeded("done")
+            done = self.result
             for call in claimed.open_calls:
                 if call.result is None:
                     await journal.commit(claimed.lease, settle_step(claimed.run, a_settled_call(call, done)))

@@ -6,6 +6,9 @@ import json
 import pytest
 
 from domain.identity.role import Role
+from domain.threads.attachments import MAX_ATTACHMENTS
+from domain.threads.message import ImageContent
+from domain.tools.result import ToolResult
 from tests.composition import MODEL
 from tests.integration.http.a2a_client import (
     AGENT,
@@ -215,6 +218,20 @@ async def test_an_approval_is_decided_by_data_that_names_it(service: Service) ->
         rpc_failed(runner, -32000, status=403)
         ended = await sent(service, parts=answer, taskId=task["id"], contextId=task["contextId"])
         assert (ended["id"], ended["status"]["state"]) == (task["id"], "TASK_STATE_COMPLETED")
+
+
+async def test_files_are_left_out_of_a_list_that_asks_for_none_and_are_not_counted(service: Service) -> None:
+    service.worker.act = Act.APPROVE
+    image = ImageContent(media_type="image/png", url="https://example.com/a.png")
+    service.worker.result = ToolResult.succeeded("done", images=(image,) * (MAX_ATTACHMENTS + 1))
+    task = await sent(service)
+    [asked] = task["status"]["message"]["parts"][1]["data"]["pending"]
+    await sent(service, parts=[{"data": {"id": asked["id"], "approved": True}}], taskId=task["id"])
+    [whole] = (await called(service, "ListTasks", {"includeArtifacts": True}))["tasks"]
+    assert (len(whole["artifacts"]), whole["metadata"]) == (MAX_ATTACHMENTS + 1, {"filesLeftOut": 1})
+    for without in ({}, {"historyLength": 1}):
+        [listed] = (await called(service, "ListTasks", without))["tasks"]
+        assert not {"artifacts", "metadata"} & set(listed)
 
 
 async def test_a_question_of_a_server_is_answered_by_data_that_names_it(service: Service) -> None:

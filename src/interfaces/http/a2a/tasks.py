@@ -139,9 +139,11 @@ class A2aTasks:
         tasks: list[JsonValue] = []
         room = MAX_ATTACHED_BYTES
         for run in kept:
-            if body.history_length or body.include_artifacts:
+            if body.include_artifacts:
                 outcome = await self._watch_run.wait(principal, run.id, timeout_s=0)
                 task, room = _task(principal, outcome, body.history_length or 0, room)
+            elif body.history_length:
+                task = _told(principal, await self._watch_run.wait(principal, run.id, timeout_s=0), body.history_length)
             else:
                 task = task_json(told_run(principal, run))
             if not body.include_artifacts:
@@ -276,10 +278,15 @@ _STOPPING_S = 1.0
 def _task(
     principal: Principal, outcome: RunOutcome, length: int | None, room: int = MAX_ATTACHED_BYTES
 ) -> tuple[JsonObject, int]:
-    """The task with its newest messages, and the bytes of files that are left."""
-    history = history_of(outcome.run, outcome.messages, length)
-    task = task_json(told_run(principal, outcome.run), history=history)
+    """The task with its newest messages and its files, and the bytes of files that are left."""
+    task = _told(principal, outcome, length)
     return task, add_files(task, outcome.run, outcome.messages, room)[1]
+
+
+def _told(principal: Principal, outcome: RunOutcome, length: int | None) -> JsonObject:
+    """The task with its newest messages."""
+    history = history_of(outcome.run, outcome.messages, length)
+    return task_json(told_run(principal, outcome.run), history=history)
 
 
 def _request(body: SendMessageBody) -> JsonObject:
