@@ -171,6 +171,8 @@ class Pipeline:
             if waiting is not None and not waiting.done():
                 waiting.set_result(None)
             return
+        if not self._unanswered:  # the server ends the connection on its own
+            raise errors.error_from_result(result)
         self._unanswered.popleft().result = result
         if status in _REFUSED and self._refused is None:
             self._refused = errors.error_from_result(result)
