@@ -280,10 +280,14 @@ class _Compiled:
             yield connection.send(self._numbered.get(len(part)) or self._number(len(part)), values)
 
     def _number(self, rows: int) -> str:
-        """The statement for so many rows, with its parameters by number."""
+        """The statement for so many rows, with its parameters by number. Raises ValueError for several rows of a statement that
+        has parameters beside its values, or that returns them."""
         before, values, after = self.sql.partition(" VALUES ") if rows > 1 else ("", "", self.sql)
         row, conflict, rest = after.partition(" ON CONFLICT ") if rows > 1 else (after, "", "")
         width = len(self._names)
+        beside = before + rest
+        if rows > 1 and (" RETURNING " in row or any(f"%({name})s" in beside for name in self._names)):
+            raise ValueError(f"rows of this statement cannot be sent together: {self.sql}")
         numbered = ", ".join(
             row % {name: f"${place * width + number}" for number, name in enumerate(self._names, 1)}
             for place in range(rows)
