@@ -80,7 +80,8 @@ class GiveAccountSecrets:
         if not await self._secrets.save(owner, given):
             raise _changed(config)
         try:
-            await self._accounts.continue_what_waits(server, had_account=former is not None)
+            # The revision is in the key of connections: the former secret is used no more, and those of others stay open.
+            await self._accounts.continue_what_waits(server, had_account=False)
         finally:
             await self._audit(command, server)
         await self._accounts.list_tools(server)

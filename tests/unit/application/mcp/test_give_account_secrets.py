@@ -81,7 +81,7 @@ async def test_a_person_of_any_role_gives_their_own_and_what_waits_continues(moc
     assert PLANTED not in repr(entry)
 
 
-async def test_what_is_not_given_again_stays_and_the_replaced_is_used_with_new_connections(
+async def test_what_is_not_given_again_stays_and_connections_of_others_too(
     mocker: MockerFixture,
 ) -> None:
     desk = Desk(mocker)
@@ -90,7 +90,7 @@ async def test_what_is_not_given_again_stays_and_the_replaced_is_used_with_new_c
     server = await desk.give({"token": "new"})
     given = desk.secrets.given[OWNER]
     assert (given.values, given.revision != before) == ({"token": "new", "user": "ann"}, True)
-    desk.accounts.continue_what_waits.assert_awaited_with(server, had_account=True)
+    desk.accounts.continue_what_waits.assert_awaited_with(server, had_account=False)
 
 
 @pytest.mark.parametrize(
