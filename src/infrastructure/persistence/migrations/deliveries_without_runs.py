@@ -1,5 +1,5 @@
-"""Deliveries of webhooks that belong to no run, for the revision that lets `webhook_delivery.run_id` be NULL. Code of before does
-not notice: it stores a run with each delivery, and leaves events aside that it does not know."""
+"""Deliveries of webhooks that belong to no run, for the revision that lets `webhook_delivery.run_id` be NULL. Code of before
+stores a run with each delivery. It claims those without one too, cannot read them, and sets them aside for an hour."""
 
 import sqlalchemy as sa
 from alembic import op
