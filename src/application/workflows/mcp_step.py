@@ -1,10 +1,12 @@
 """A call of an MCP server's tool as a step, within the organization's policy."""
 
 import asyncio
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from application.mcp.ports import ConnectionScope, McpReply
 from application.system.ports import Clock
+from application.tools import failure_text
 from application.tools.call_context import IDEMPOTENCY_META, ToolCallContext
 from application.tools.check_tool_call import CheckedCall, CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
@@ -16,12 +18,13 @@ from application.workflows.ports import Expressions
 from application.workflows.workflow_audit import StepCall, step_call_entry
 from domain.agents.agent import AgentConfig
 from domain.identity.api_key import person_of
-from domain.ids import ToolCallId, derived_id
+from domain.ids import McpServerId, ToolCallId, derived_id
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import MAX_ROUNDS
 from domain.policy.rules import Verdict
 from domain.tools.result import ToolResult, outcome_unknown
 from domain.tools.tool import Tool
-from domain.workflows.account_wait import AccountWait
+from domain.workflows.account_wait import AccountWait, account_wait_of
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import McpServerNodeConfig
 from domain.workflows.plan import PlannedNode
@@ -35,7 +38,8 @@ class McpStep:
     - `max_calls` counts the calls of the tool by all steps of the workflow run.
     - A call that requires approval fails.
     - A call that lacks the account of the person who started the run waits until that person connects it, for at most the
-      node's `timeout_s` again. Nothing was sent, so the same attempt is made then.
+      node's `timeout_s` again. Nothing was sent, so the same attempt is made then. It asks at most `MAX_ROUNDS` times, all
+      within that time.
     - The call has its own connection, unless the server's connection is shared.
     - A failed call is retried only if that is harmless.
     - Audited like calls of runs, with the output.
@@ -87,7 +91,9 @@ class McpStep:
             on_reply=replies.append,
         )
         try:
-            result = await self._outcome(checked, call, call_context, node.settings.timeout_s)
+            result = await self._outcome(
+                checked, call, call_context, node.settings.timeout_s, account_wait_of(run.asked)
+            )
         except asyncio.CancelledError:
             # The node was abandoned or timed out; the interrupted call is still audited.
             self._note(context, call, outcome_unknown())
@@ -102,7 +108,12 @@ class McpStep:
         return Succeeded(output={"text": result.text, "structured": structured})
 
     async def _outcome(
-        self, checked: CheckedCall, call: StepCall, context: ToolCallContext, waits_s: float | None
+        self,
+        checked: CheckedCall,
+        call: StepCall,
+        context: ToolCallContext,
+        waits_s: float | None,
+        former: AccountWait | None,
     ) -> ToolResult | AwaitsAnswer:
         if checked.answer is not None:
             return checked.answer
@@ -115,11 +126,22 @@ class McpStep:
         except InputAwaited as asked:
             question, mcp = asked.awaited.current, call.tool.mcp
             if question is not None and question.is_for_account and mcp is not None:
-                due_at = None if waits_s is None else self._clock.now() + timedelta(seconds=waits_s)
-                wait = AccountWait(server_id=mcp.server_id, since=since)
-                return AwaitsAnswer(asked=wait.question(question.message, question.url or ""), due_at=due_at)
+                wait = self._wait(mcp.server_id, since, waits_s, former)
+                if wait.number > MAX_ROUNDS:
+                    return failure_text.asked_too_often(MAX_ROUNDS)
+                return AwaitsAnswer(asked=wait.question(question.message, question.url or ""), due_at=wait.due_at)
             text = "The server requested input during the call; a workflow step cannot give any."
             return ToolResult.failed("mcp_input_declined", text)
+
+    def _wait(
+        self, server_id: McpServerId, since: datetime, waits_s: float | None, former: AccountWait | None
+    ) -> AccountWait:
+        now = self._clock.now()
+        if former is not None:
+            # The account was renewed by the call itself, and refused: only a later one is worth another call.
+            return replace(former, server_id=server_id, since=now, number=former.number + 1)
+        due_at = None if waits_s is None else now + timedelta(seconds=waits_s)
+        return AccountWait(server_id=server_id, since=since, due_at=due_at)
 
     def _note(self, context: NodeContext, call: StepCall, result: ToolResult) -> None:
         now, took_s = self._clock.now(), self._clock.monotonic() - call.began

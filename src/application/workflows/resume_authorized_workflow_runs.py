@@ -30,7 +30,8 @@ class ResumeAuthorizedWorkflowRuns:
     - Only workflow runs of the person that the server acts for, and only their nodes that wait for an account there.
     - Each continues on any worker, as if the person had accepted the question. Audited as `workflow.run_resumed`.
     - A worker that executes other nodes of the run notices the account itself.
-    - A run that was suspended while the account was being connected continues at once.
+    - A run that was suspended while the account was being connected continues at once: a first question only, since a server
+      may refuse an account that was renewed for it.
     - A node whose server is gone, or is not used with accounts of persons any more, need not wait: its call says what is
       wrong.
     - A run that changed meanwhile is left as it is. The others continue.
@@ -89,7 +90,7 @@ class ResumeAuthorizedWorkflowRuns:
     async def began_to_wait(self, run: WorkflowRun) -> None:
         waits = {wait for node in run.waiting_nodes if (wait := node.waits_for_account) is not None}
         for wait in waits:
-            if await self.is_connected(run, wait):
+            if wait.number == 1 and await self.is_connected(run, wait):
                 await self._resume(run, wait.server_id)
 
     async def _resume(self, run: WorkflowRun, server_id: McpServerId) -> None:

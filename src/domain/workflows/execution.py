@@ -116,11 +116,12 @@ class NodeRun:
         return self.again(at=at) if self.run_id is None else self.resumed()
 
     def again(self, *, at: datetime) -> "NodeRun":
-        """The account is connected. Nothing was sent before, so the same attempt is made again."""
+        """The account is connected. Nothing was sent before, so the same attempt is made again; what was asked stays, to
+        count how often."""
         self._require(NodeStatus.WAITING)
         attempt = self.attempt - 1
         due_at = at if attempt else None
-        return replace(self, status=NodeStatus.PENDING, attempt=attempt, due_at=due_at, asked=None)
+        return replace(self, status=NodeStatus.PENDING, attempt=attempt, due_at=due_at)
 
     def answered(self, answer: JsonValue, *, at: datetime) -> "NodeRun":
         """A person's answer is the node's output, or says whether their account is connected."""
@@ -151,7 +152,7 @@ class NodeRun:
             return self.failed(error, at=at)
         self._require(NodeStatus.RUNNING)
         wait = timedelta(seconds=retry.delay_s * 2 ** (self.attempt - 1))
-        return replace(self, status=NodeStatus.PENDING, error=error, due_at=at + wait, run_id=None)
+        return replace(self, status=NodeStatus.PENDING, error=error, due_at=at + wait, run_id=None, asked=None)
 
     def interrupted(self, node: PlannedNode, *, at: datetime) -> "NodeRun":
         """The worker of the node was lost, so its outcome is unknown. The node is executed again if

@@ -14,6 +14,8 @@ from application.workflows.node_execution import AwaitsAnswer, NodeContext, Node
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import ApiKeyId, WorkflowRunId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.elicitation import MAX_ROUNDS
+from domain.mcp.server import McpServer
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.workflows.account_wait import AccountWait, account_wait_of
 from domain.workflows.execution import NodeRun, NodeStatus
@@ -49,6 +51,13 @@ class Desk:
         rules = ToolPolicies(rules=((SEARCH, rule),))
         self.harness.state.organizations[ORG] = replace(an_organization(ORG), tool_policies=rules)
 
+    def of_person(self) -> McpServer:
+        """The server is used with the account of each person."""
+        [server] = self.harness.state.servers.values()
+        config = replace(a_person_server().config, slug="files")
+        self.harness.state.servers[server.id] = server = replace(server, config=config)
+        return server
+
     async def step(self, given: JsonValue = "bells", **settings: object) -> Succeeded | AwaitsAnswer:
         return await self.step_beside({}, given=given, settings=settings)
 
@@ -60,6 +69,7 @@ class Desk:
         given: JsonValue = "bells",
         settings: Mapping[str, object] = MappingProxyType({}),
         requested_by: ApiKeyId = KEY,
+        asked: JsonValue = None,
     ) -> Succeeded | AwaitsAnswer:
         """The step `find`, in a workflow whose `others` call the same tool."""
         config: dict[str, object] = {
@@ -88,7 +98,7 @@ class Desk:
             clock=FixedClock(),
         )
         return await step.execute(
-            plan.by_id["find"], NodeRun(node_id="find", attempt=attempt, started_at=after(60)), context
+            plan.by_id["find"], NodeRun(node_id="find", attempt=attempt, started_at=after(60), asked=asked), context
         )
 
     async def failure(self, given: JsonValue = "bells", **settings: object) -> tuple[str, bool]:
@@ -165,14 +175,12 @@ async def test_a_server_or_tool_that_is_not_there_is_named() -> None:
 @pytest.mark.parametrize("timeout_s", [None, 60.0])
 async def test_a_call_that_lacks_the_account_of_who_started_the_run_waits_for_it(timeout_s: float | None) -> None:
     desk = await Desk().answering(McpFailure(McpFailureKind.NEEDS_AUTH, "None has been granted yet."))
-    [server] = desk.harness.state.servers.values()
-    config = replace(a_person_server().config, slug="files")
-    desk.harness.state.servers[server.id] = replace(server, config=config)
+    server = desk.of_person()
     settings = {} if timeout_s is None else {"timeout_s": timeout_s}
     waits = await desk.step_beside({}, settings=settings, requested_by=ApiKeyId(USER))
     assert isinstance(waits, AwaitsAnswer)
     assert waits.due_at == (None if timeout_s is None else after(timeout_s))
-    assert account_wait_of(waits.asked) == AccountWait(server_id=server.id, since=START)
+    assert account_wait_of(waits.asked) == AccountWait(server_id=server.id, since=START, due_at=waits.due_at)
     assert isinstance(waits.asked, dict)
     assert str(waits.asked["url"]).endswith("/console/accounts?server=files")
     assert desk.noted == []  # nothing was sent
@@ -180,6 +188,23 @@ async def test_a_call_that_lacks_the_account_of_who_started_the_run_waits_for_it
     with pytest.raises(NodeFailed) as failed:
         await desk.step_beside({})
     assert failed.value.error.code == "person_required"
+
+
+@pytest.mark.requirement("P3", "F4")
+async def test_a_server_that_refuses_every_account_is_asked_a_bounded_number_of_times_within_the_first_time() -> None:
+    desk = await Desk().answering(McpFailure(McpFailureKind.NEEDS_AUTH, "It was withdrawn."))
+    server = desk.of_person()
+    first = AccountWait(server_id=server.id, since=after(-90), due_at=after(-30))
+    asked: JsonValue = first.question("Connect it.", "")
+    for number in range(2, MAX_ROUNDS + 1):
+        waits = await desk.step_beside({}, settings={"timeout_s": 60.0}, requested_by=ApiKeyId(USER), asked=asked)
+        assert isinstance(waits, AwaitsAnswer)
+        assert account_wait_of(waits.asked) == replace(first, since=START, number=number)
+        assert waits.due_at == first.due_at
+        asked = waits.asked
+    with pytest.raises(NodeFailed) as failed:
+        await desk.step_beside({}, requested_by=ApiKeyId(USER), asked=asked)
+    assert (failed.value.error.code, failed.value.error.retryable) == ("mcp_input_endless", False)
 
 
 @pytest.mark.requirement("C5", "F4")

@@ -117,6 +117,17 @@ async def test_an_account_that_was_connected_while_the_run_was_suspended_continu
     assert (await harness.advance()).output == "found"
 
 
+async def test_an_account_that_was_renewed_for_a_call_that_is_refused_again_continues_nothing_at_once() -> None:
+    harness = await a_harness()
+    again = AccountWait(server_id=PERSON_SERVER, since=START, number=2).question("Connect it.", LINK)
+    harness.told.outcomes["find"] = [lacks_account(), AwaitsAnswer(asked=again, due_at=None), "found"]
+    connect(harness)
+    assert (await harness.advance()).status is WorkflowRunStatus.QUEUED
+    assert (await harness.advance()).status is WorkflowRunStatus.REQUIRES_ACTION
+    await connected(harness)  # the person connects it anew
+    assert (await harness.advance()).output == "found"
+
+
 async def test_an_account_is_noticed_while_other_branches_are_under_way() -> None:
     harness = await a_harness(SLOW, "start -> slow")
     harness.told.hold("slow")
