@@ -1,7 +1,7 @@
 """Private files of an archive that are written whole, or not at all, and are durable.
 
-A file is written as a draft, and gets its name when it is whole. Each kind of files has a folder for its drafts: the kinds may be
-mounts of their own, and a file is not renamed from one into another.
+A file is written as a draft, and gets its name when it is whole. Each kind of files has a folder for its drafts: a kind may be a
+mount, and a file is not renamed from one device to another.
 """
 
 import os
