@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from psycopg import OperationalError
 from sqlalchemy import Connection, bindparam, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -20,7 +19,6 @@ from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.identity.store import add_organization
 from infrastructure.persistence.tables import audit_event, organization, thread
 from infrastructure.persistence.threads.rows import add_thread
-from infrastructure.postgres.pipeline import Pipeline
 from tests.builders import ORG, OTHER_ORG, START, a_thread, a_thread_id, an_agent, an_audit_event, an_organization
 from tests.contract.sql_legs import sql_stores
 from tests.contract.test_gateway import a_call, opened
@@ -301,18 +299,6 @@ async def test_a_connection_the_server_closed_is_replaced(
     postgres_databases.end_sessions()
     assert [type(result) for result in await together(postgres, adding(2), adding(3))] == [str, str]
     assert await thread_numbers(postgres) == [1, 2, 3]
-
-
-async def test_a_session_that_the_server_ends_while_nothing_is_asked_is_an_error_of_the_database(
-    postgres_databases: PostgresDatabases,
-) -> None:
-    with postgres_databases.fresh() as url:
-        pipeline = await Pipeline.open(url, {})
-        postgres_databases.end_sessions(wait_s=60)
-        with pytest.raises(OperationalError):
-            await pipeline.answered()
-        assert pipeline.lost
-        await pipeline.close()
 
 
 async def test_a_group_whose_connection_is_cut_in_the_middle_is_stored_once(postgres: PostgresDatabase) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import uvloop
+from psycopg import OperationalError
 from sqlalchemy import Connection, text
 
 from infrastructure.persistence.engine.database import SYSTEM
@@ -14,6 +15,7 @@ from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
 from infrastructure.persistence.engine.staged import Staged, Stages
 from infrastructure.persistence.tables import idempotency_key
 from infrastructure.persistence.threads.rows import add_thread
+from infrastructure.postgres.pipeline import Pipeline
 from tests.builders import ORG, START, a_thread, a_thread_id
 from tests.databases import PostgresDatabases
 from tests.integration.persistence.conftest import add_first_organization
@@ -64,6 +66,18 @@ def test_a_group_is_stored_though_its_server_went_with_statements_unread(
 
     with asyncio.Runner(loop_factory=loop_factory) as runner:
         runner.run(story())
+
+
+async def test_a_session_that_the_server_ends_while_nothing_is_asked_is_an_error_of_the_database(
+    postgres_databases: PostgresDatabases,
+) -> None:
+    with postgres_databases.fresh() as url:
+        pipeline = await Pipeline.open(url, {})
+        postgres_databases.end_sessions(wait_s=60)
+        with pytest.raises(OperationalError):
+            await pipeline.answered()
+        assert pipeline.lost
+        await pipeline.close()
 
 
 async def test_what_the_server_refuses_to_commit_is_not_told_for_a_caller_that_has_gone(
