@@ -265,6 +265,9 @@ async def test_an_admin_of_another_organization_than_the_providers_names_no_audi
                 TokenExchangeAuth(audience="payroll"),
                 TokenExchangeAuth(resource="https://payroll.example.org"),
                 TokenExchangeAuth(issuer=company.issuer),
+                TokenExchangeAuth(scopes=("payroll.write",)),
+                TokenExchangeAuth(client_id=AT_TICKETS, client_secret=AT_TICKETS_SECRET),
+                IdJagAuth(issuer="http://127.0.0.1:1", client_id="me", client_secret="s3cret"),  # nothing answers there
             ):
                 server = world.server_for(auth)
                 await world.sign_in(server, ANN)

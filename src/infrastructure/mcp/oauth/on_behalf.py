@@ -33,6 +33,7 @@ _TYPES = {
 }
 _SIGN_IN_AGAIN = "invalid_grant"
 """The code for a token of a sign-in that is valid no more."""
+_OF_ANOTHER = "The identity provider is of another organization: it gives tokens for the server's URL alone."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,8 @@ class OnBehalf:
     - The token of a sign-in goes to the identity provider that issued it, or to another authorization server at its origin;
       never to one that an MCP server names.
     - What is asked for is for this server: its URL as the resource, or the audience that the configuration names. With an
-      identity provider of another organization it is the URL: admins name audiences only at identity providers of their organization.
+      identity provider of another organization it is the URL alone: admins name audiences, scopes, clients and authorization
+      servers only at identity providers of their organization, so those give no assertions.
     - An assertion goes to the authorization server of the configuration, for which it was given.
     - Refresh tokens are not used: what was exchanged ends with its token, and another needs a valid sign-in.
     """
@@ -91,6 +93,8 @@ class OnBehalf:
         provider = await self._find_provider(subject.provider_id)
         if provider is None:
             raise TokenRefusedError(_SIGN_IN_AGAIN)
+        if provider.organization_id != server.organization_id and _names_more_than_url(auth):
+            raise TransportFailedError(auth_fault(_OF_ANOTHER))
         asked = _Asked(
             server=server, grant=grant, subject=subject, provider=provider, requests=await self._requests.of(server)
         )
@@ -103,10 +107,6 @@ class OnBehalf:
                 assert_never(unreachable)
 
     async def _by_exchange(self, asked: _Asked, auth: TokenExchangeAuth) -> Grant:
-        is_named = auth.audience is not None or auth.resource is not None or auth.issuer is not None
-        if is_named and asked.provider.organization_id != asked.server.organization_id:
-            detail = "The identity provider is of another organization: it gives tokens for the server's URL alone."
-            raise TransportFailedError(auth_fault(detail))
         metadata = await _metadata_of(asked, auth.issuer)
         if auth.client_id is None:
             client, proof = _client_of(asked.provider, metadata)
@@ -160,6 +160,14 @@ class OnBehalf:
             now=self._clock.now(),
         )
         return replace(grant, subject=asked.subject)
+
+
+def _names_more_than_url(auth: TokenExchangeAuth | IdJagAuth) -> bool:
+    """Whether a server's configuration says more of what is asked for than its URL."""
+    if isinstance(auth, IdJagAuth):
+        return True
+    named = (auth.audience, auth.resource, auth.issuer, auth.client_id)
+    return any(each is not None for each in named) or bool(auth.scopes)
 
 
 async def _metadata_of(asked: _Asked, issuer: str | None) -> OAuthMetadata:
