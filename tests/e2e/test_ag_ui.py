@@ -190,6 +190,23 @@ def test_a_change_of_the_state_may_need_an_approval(service: Service) -> None:
     assert kinds(rest).count("STATE_DELTA") == 1
 
 
+def test_a_state_that_comes_with_a_part_of_the_answers_stays_with_the_front_end_until_the_last(
+    service: Service,
+) -> None:
+    first = {"items": [], "count": 0}
+    events = asked(service, "asks%20first", [user("tea")], threadId="s5", state=first)
+    changed, last = {"items": ["mine"], "count": 0}, {"items": ["mine", "tea"], "count": 1}
+    begun, rest = [], events
+    for number, interrupt in enumerate(events[-1]["outcome"]["interrupts"]):
+        answer = {"interruptId": interrupt["id"], "status": "resolved", "payload": {"approved": number == 0}}
+        about: Json = {"threadId": "s5", "runId": f"r{number + 2}", "state": changed, "resume": [answer]}
+        rest = asked(service, "asks%20first", [user("tea")], **about)
+        begun.append(rest[1]["snapshot"])
+    assert (begun, kinds(rest).count("STATE_DELTA")) == ([changed, changed], 1)
+    whole = asked(service, "asks%20first", [], path="/connect", threadId="s5", runId="r4", state=first)
+    assert whole[1]["snapshot"] == last
+
+
 def test_the_protocols_own_client_has_the_state_after_a_kill_and_every_patch_once(tmp_path: Path) -> None:
     home, gate = tmp_path / "home", tmp_path / "gate"
     with serving(home) as service:

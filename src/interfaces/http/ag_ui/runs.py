@@ -11,7 +11,7 @@ from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.events import RunEvent, RunEventType
-from domain.runs.run import Run
+from domain.runs.run import Run, RunStatus
 from domain.runs.shared_state import SharedState
 from domain.threads.message import Message
 from domain.threads.message import Role as Speaker
@@ -43,7 +43,8 @@ class AgUiRuns:
     - A run is read again with the messages before it, then all its events. They replace what the client has.
     - A reply that was discarded is taken back by the messages as they are.
     - The state that the client sent is changed by calls of the agent, and by what the client sends with its answers. A client that sends none gets the one that the newest
-      run of its thread has left. An answer to interrupts, and a reconnect, begin with the state as it is.
+      run of its thread has left. An answer to interrupts, and a reconnect, begin with the state as it is; an answer to some of
+      what waits, with the one that came with it, which the client keeps and sends again.
     - A client that leaves harms nothing: the run continues. `stop` cancels it.
     """
 
@@ -70,7 +71,7 @@ class AgUiRuns:
         with self._places.taken(principal) as place:
             answer = await self._begin(principal, agent, body)
         events = _events(answer.run, body)
-        frames = self._frames(principal, events, answer)
+        frames = self._frames(principal, events, answer, body.own_state)
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=run_location(answer.run), place=place)
 
     async def connect(self, principal: Principal, agent: str, body: RunAgentInputBody) -> EventStream:
@@ -117,12 +118,18 @@ class AgUiRuns:
                             return state
         return state
 
-    async def _frames(self, principal: Principal, events: AgUiEvents, answer: Answer) -> AsyncGenerator[bytes, None]:
+    async def _frames(
+        self, principal: Principal, events: AgUiEvents, answer: Answer, own_state: JsonValue = None
+    ) -> AsyncGenerator[bytes, None]:
         """An error ends the stream as its last event."""
-        shown = RunShown(run=answer.run)
+        run = answer.run
+        shown = RunShown(run=run)
         try:
             if events.repeats or answer.after_seq:
-                await self._read(principal, answer.run, events.state, resumed_after=answer.after_seq)
+                state = await self._read(principal, run, events.state, resumed_after=answer.after_seq)
+                still_waits = run.status is RunStatus.REQUIRES_ACTION and state.read_to == run.last_seq
+                if still_waits and None not in (own_state, state.value):
+                    state.value = own_state  # it comes again with what resumes the run
             yield _framed(events.start())
             if events.repeats:
                 yield _framed([await self._snapshot(principal, answer.run, events)])
