@@ -13,6 +13,7 @@ from domain.runs.ledger import ToolCall, ToolCallState
 from tests.builders import a_tool_call
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
+from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 
 
@@ -48,4 +49,4 @@ def deciders(state: InMemoryState | None = None) -> Deciders:
     """Deciders over in-memory tables."""
     tables = state or InMemoryState()
     people = ActingPeople(memberships=InMemoryOrganizationGroupStore(tables), identities=InMemoryIdentityStore(tables))
-    return Deciders(people=people)
+    return Deciders(people=people, user_access=InMemoryUserStore(tables))

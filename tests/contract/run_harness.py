@@ -226,7 +226,8 @@ class StoredRunHarness(RunHarness):
                 catalog=self.catalog,
                 check=self.check,
                 deciders=Deciders(
-                    people=ActingPeople(memberships=stores.organization_groups, identities=stores.identity)
+                    people=ActingPeople(memberships=stores.organization_groups, identities=stores.identity),
+                    user_access=stores.user_access,
                 ),
                 consents=Consents(approvals=stores.approvals),
             ),

@@ -50,10 +50,12 @@ class CallDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """Who decides, and who started the run or opened the gateway session."""
+    """Who decides, and who started the run or opened the gateway session. `is_admitted`: the person of a key may sign in
+    now; read only where several people must approve."""
 
     person: ActingPerson
     starter: ActingPerson | None
+    is_admitted: bool = True
 
     def refusal(self, approval: Approval, *, approves: bool = True) -> ServiceError | None:
         """Why the person may not decide; None if they may.
@@ -61,7 +63,8 @@ class Decider:
         - Where policy names approvers, only they decide, whatever the role of others is.
         - The person who started the run does not approve where policy requires four eyes, by no key of theirs either.
           They may deny.
-        - Where several people must approve, each approves once, and a key approves for the person who created it.
+        - Where several people must approve, each approves once, and a key approves for the person who created it, while that
+          person is admitted.
         """
         if not all(each.include(self.person) for each in approval.approvers or ()):
             return not_an_approver(approval.id)
@@ -73,7 +76,7 @@ class Decider:
         return None
 
     def _refusal_of_several(self, approval: Approval) -> ServiceError | None:
-        if self.person.person_id is None:
+        if self.person.person_id is None or not self.is_admitted:
             return person_needed(approval.id)
         if approval.has_consent_of(self.person.person_id) and not approval.has_enough:
             return approved_before(approval.id)

@@ -50,8 +50,8 @@ def person_needed(approval_id: ApprovalId) -> ServiceError:
     return ServiceError(
         "person_required",
         ErrorKind.FORBIDDEN,
-        "The policy of this tool requires the approvals of several people. An API key that no person created is none: "
-        "sign in, or use a key that you created.",
+        "The policy of this tool requires the approvals of several people. An API key is none if no person created it, or "
+        "if that person was deactivated or removed: sign in, or use a key that you created.",
         extra={"approval_id": approval_id},
     )
 

@@ -12,6 +12,7 @@ from tests.integration.http.gateway_caller import ECHO, an_agent, opened
 from tests.integration.http.service import Service, paths_of, problem_of, token_of
 from tests.integration.http.test_approvals import a_waiting_run
 from tests.integration.http.test_console_inbox import page
+from tests.people_builders import a_provider, a_user
 
 pytestmark = pytest.mark.requirement("P2", "C3")
 APPROVE, DENY = {"decision": "approve"}, {"decision": "deny"}
@@ -21,6 +22,10 @@ ANN, ANNS_OTHER, BOB = "dgm_ann", "dgm_ann-too", "dgm_bob"
 @pytest.fixture
 async def people(service: Service) -> Service:
     """Keys of Ann, two of them, and of Bob."""
+    await service.stores.identity_providers.add(a_provider(), an_audit_event(10))
+    for number, name in enumerate(("ann", "bob")):
+        user = a_user(UserId(f"usr_{name}"), subject=name)
+        await service.stores.user_access.add(user, an_audit_event(number + 11))
     for number, (token, person) in enumerate(((ANN, "usr_ann"), (ANNS_OTHER, "usr_ann"), (BOB, "usr_bob"))):
         key = a_key(ApiKeyId(f"key_of_{number}"), token=token, role=Role.OPERATOR)
         await service.stores.identity.add_key(replace(key, person_id=UserId(person)), an_audit_event(number + 1))
@@ -65,6 +70,15 @@ async def test_one_person_counts_once_whatever_their_keys_and_a_key_of_no_person
     again = await people.call("POST", f"/v1/runs/{run['id']}/resume", json=resumed, token=ANNS_OTHER)
     problem_of(again, 403, "approved_before")
     assert (await view(people, call["approval_id"], BOB))["state"] == "pending"
+
+
+async def test_the_key_of_a_person_who_was_removed_is_not_a_second_person(people: Service) -> None:
+    run = await a_waiting_run(people)
+    path = f"/v1/approvals/{run['pending'][0]['approval_id']}"
+    await people.call("POST", path, json=APPROVE, token=ANN)
+    assert (await people.call("PATCH", "/v1/users/usr_bob", json={"status": "deactivated"})).status_code == 200
+    problem_of(await people.call("POST", path, json=APPROVE, token=BOB), 403, "person_required")
+    assert (await people.call("POST", path, json=DENY, token=BOB)).json()["state"] == "denied"
 
 
 async def test_a_resumption_with_the_first_approval_leaves_the_run_waiting(people: Service) -> None:

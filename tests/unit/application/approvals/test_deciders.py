@@ -7,11 +7,17 @@ from pytest_mock import MockerFixture
 
 from application.approvals.deciders import Deciders
 from application.identity.acting_people import ActingPeople
-from application.identity.ports import IdentityStore, Memberships
+from application.identity.ports import IdentityStore, Memberships, UserAccess
+from domain.approvals.approval import Approval
+from domain.errors import ServiceError
 from domain.identity.role import Role
+from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, ApprovalId
-from tests.people_builders import USER, a_person
+from tests.approval_builders import deciders
+from tests.doubles.state import InMemoryState
+from tests.people_builders import PROVIDER, USER, a_person, a_provider, a_user
 from tests.run_builders import a_run_approval
+from tests.unit.application.actors import a_principal
 
 
 @pytest.mark.requirement("C3", "P2")
@@ -24,9 +30,10 @@ async def test_starters_of_many_approvals_are_read_together_and_without_their_gr
         for by, allowed in (("key_1", False), ("key_2", False), (USER, False), ("key_3", True))
     ]
 
-    found = await Deciders(people=ActingPeople(memberships=memberships, identities=identities)).of(
-        a_person(Role.OPERATOR), approvals
-    )
+    people = ActingPeople(memberships=memberships, identities=identities)
+    users = mocker.create_autospec(UserAccess, instance=True)
+
+    found = await Deciders(people=people, user_access=users).of(a_person(Role.OPERATOR), approvals)
 
     refused = {approval.id for approval in approvals if found[approval.id].refusal(approval) is not None}
     assert refused == {"apr_key_1", f"apr_{USER}"}
@@ -34,3 +41,22 @@ async def test_starters_of_many_approvals_are_read_together_and_without_their_gr
     assert sorted(identities.creators.await_args.args[1]) == ["key_1", "key_2"]
     identities.key.assert_not_awaited()
     memberships.groups_of.assert_not_awaited()
+    users.admitted.assert_not_awaited()
+
+
+@pytest.mark.requirement("C3", "P2")
+@pytest.mark.parametrize("status", [UserStatus.DEACTIVATED, UserStatus.REMOVED])
+async def test_the_key_of_a_person_who_is_not_admitted_is_none_of_several_people(status: UserStatus) -> None:
+    state = InMemoryState()
+    state.identity_providers[PROVIDER] = a_provider()
+    state.users[USER] = a_user()
+    approval = replace(a_run_approval(), approvals_needed=2)
+    key = replace(a_principal(Role.OPERATOR), key_of=USER)
+
+    async def refusal(needed: Approval) -> ServiceError | None:
+        return (await deciders(state).of(key, [needed]))[needed.id].refusal(needed)
+
+    assert await refusal(approval) is None
+    state.users[USER] = a_user(status=status)
+    refused = await refusal(approval)
+    assert (refused and refused.code, await refusal(a_run_approval())) == ("person_required", None)
