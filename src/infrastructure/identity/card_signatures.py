@@ -13,7 +13,8 @@ from application.system.lru import LruCache
 from domain.errors import ErrorKind, ServiceError
 from domain.json_value import JsonObject, canonical_digest, canonical_json
 from infrastructure.identity.canonical_cards import canonical_forms
-from infrastructure.identity.signing_keys import SigningKey, UnusableKeyError, read_signing_key
+from infrastructure.identity.private_keys import UnusableKeyError
+from infrastructure.identity.signing_keys import SigningKey, read_signing_key
 
 logger = logging.getLogger(__name__)
 

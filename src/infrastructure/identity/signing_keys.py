@@ -6,21 +6,13 @@ from typing import Any, cast
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
 
 from domain.json_value import JsonObject, JsonValue
+from infrastructure.identity.private_keys import MAX_RSA_BITS, UnusableKeyError, read_private_key
 
 _MIN_RSA_BITS = 2_048
 _PUBLIC = ("crv", "e", "kty", "n", "x", "y")
-
-
-class UnusableKeyError(Exception):
-    """`reason` follows the name of the key, and has nothing of its value."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +26,7 @@ class SigningKey:
 
 def read_signing_key(pem: bytes) -> SigningKey:
     """Raises UnusableKeyError."""
-    try:
-        key = load_pem_private_key(pem, password=None)
-    except (ValueError, TypeError) as error:
-        raise UnusableKeyError("is not a private key in PEM without a password") from error
+    key = read_private_key(pem)
     algorithms: tuple[str, ...]
     match key:
         case EllipticCurvePrivateKey() if isinstance(key.curve, SECP256R1):
@@ -47,6 +36,6 @@ def read_signing_key(pem: bytes) -> SigningKey:
         case RSAPrivateKey() if key.key_size >= _MIN_RSA_BITS:
             algorithms, public = ("RS256", "PS256"), RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
         case _:
-            raise UnusableKeyError(f"is no key for P-256, Ed25519, or RSA of {_MIN_RSA_BITS} bits")
+            raise UnusableKeyError(f"is no key for P-256, Ed25519, or RSA of {_MIN_RSA_BITS} to {MAX_RSA_BITS} bits")
     members = cast("dict[str, JsonValue]", {name: public[name] for name in _PUBLIC if name in public})
     return SigningKey(private=key, algorithms=algorithms, public=members)

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 import msgspec
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from application.models.ports import ModelError
 from domain.model_providers.cloud import ServiceAccount
+from infrastructure.identity.private_keys import UnusableKeyError, read_private_key
 from infrastructure.llm.identities.access_tokens import AccessToken, TokenEndpoint
 
 _SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -58,8 +58,8 @@ class MachineTokens:
 
 def _private_key(account: ServiceAccount) -> rsa.RSAPrivateKey:
     try:
-        key = load_pem_private_key(account.private_key.encode(), password=None)
-    except (ValueError, TypeError):
+        key = read_private_key(account.private_key.encode())
+    except UnusableKeyError:
         key = None
     if not isinstance(key, rsa.RSAPrivateKey):
         raise ModelError("model_auth", "The private key of the service account cannot be read.", retryable=False)

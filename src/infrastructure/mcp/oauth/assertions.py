@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from secrets import token_urlsafe
 
 import jwt
-from cryptography.exceptions import UnsupportedAlgorithm
 
-from infrastructure.identity.signing_keys import UnusableKeyError, read_signing_key
+from infrastructure.identity.private_keys import UnusableKeyError
+from infrastructure.identity.signing_keys import read_signing_key
 from infrastructure.mcp.faults import TransportFailedError, auth_fault
 
 _LASTS = timedelta(minutes=1)
@@ -20,9 +20,8 @@ def client_assertion(
     lists, None if it lists none. Raises TransportFailedError for a key that cannot sign it."""
     try:
         key = read_signing_key(pem.encode())
-    except (UnusableKeyError, UnsupportedAlgorithm) as error:
-        reason = error.reason if isinstance(error, UnusableKeyError) else "has an algorithm that is not supported"
-        raise TransportFailedError(auth_fault(f"The private key of the server's auth {reason}.")) from error
+    except UnusableKeyError as error:
+        raise TransportFailedError(auth_fault(f"The private key of the server's auth {error.reason}.")) from error
     algorithm = next((each for each in key.algorithms if offered is None or each in offered), None)
     if algorithm is None:
         detail = f"The authorization server takes no assertions signed with {' or '.join(key.algorithms)}."

@@ -5,11 +5,12 @@ from datetime import datetime
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from domain.errors import Violation
 from domain.mcp.server_tls import ServerTls
+from infrastructure.identity.private_keys import UnusableKeyError, read_private_key
 
 _UNREADABLE = (ValueError, TypeError, UnsupportedAlgorithm)
 
@@ -58,9 +59,11 @@ def _fault_of(certificate: x509.Certificate, now: datetime) -> str | None:
 
 def _fault_of_key(certificate: x509.Certificate, pem: str) -> str | None:
     try:
-        key = load_pem_private_key(pem.encode(), password=None)
+        key = read_private_key(pem.encode())
         ours = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
         theirs = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    except UnusableKeyError as error:
+        return error.reason
     except _UNREADABLE:
-        return "is not a private key in PEM without a password"
+        return "is not of a kind that certificates have"
     return None if ours == theirs else "does not belong to the certificate"
