@@ -76,7 +76,10 @@ async def test_a_private_key_signs_assertions_in_place_of_a_secret(algorithm: st
     ("private_key", "reason"),
     [
         (lambda: pem_of(ec.generate_private_key(ec.SECP256R1())), "invalid_client"),
-        (lambda: pem_of(ec.generate_private_key(ec.SECP384R1())), "is no key for P-256, Ed25519, or RSA of 2048 to 4096 bits"),
+        (
+            lambda: pem_of(ec.generate_private_key(ec.SECP384R1())),
+            "is no key for P-256, Ed25519, or RSA of 2048 to 4096 bits",
+        ),
         (lambda: pem_of(rsa.generate_private_key(public_exponent=65537, key_size=1024)), "is no key for P-256"),
         (lambda: "no key, and secret", "is not a private key in PEM without a password"),
     ],
