@@ -36,7 +36,8 @@ class UpdateUserCommand:
 
 class UpdateUser:
     """Rules:
-    - Requires `users.manage`. No caller changes themselves: no admin locks themselves out by mistake.
+    - Requires `users.manage`. No caller changes themselves, nor with a key of theirs: no admin locks themselves out by
+      mistake.
     - No caller gives a role that permits more than their own, nor changes a user who may do more.
     - A deactivated or removed user is refused at once, by API, gateway, streams and console, and what the user started
       ends (`StopWorkOfKey`). If that fails, repeating the change ends the rest.
@@ -74,7 +75,7 @@ class UpdateUser:
         principal.require_self()
         if command.may_impersonate is not None:
             principal.require(Role.ADMIN)
-        if ApiKeyId(command.user_id) == principal.key_id:
+        if command.user_id == principal.acts_for:
             raise conflict("user_is_caller", "Users do not change themselves; another admin can.")
 
         if command.role is not None or command.custom_role is not None:

@@ -105,9 +105,9 @@ async def test_others_do_not_change_a_user_and_nobody_themselves(ports: Ports) -
             await ports.update(replace(COMMAND, principal=a_principal(role), role=Role.ADMIN))
     with refused("user_not_found"):
         await ports.update(replace(COMMAND, principal=a_stranger(), status=UserStatus.REMOVED))
-    own = replace(a_principal(), key_id=ApiKeyId(USER))
-    with refused("user_is_caller"):
-        await ports.update(replace(COMMAND, principal=own, status=UserStatus.REMOVED))
+    for own in (replace(a_principal(), key_id=ApiKeyId(USER)), replace(a_principal(), key_of=USER)):
+        with refused("user_is_caller"):
+            await ports.update(replace(COMMAND, principal=own, may_impersonate=True))
     assert ports.state.users == {USER: a_user()}
 
 
