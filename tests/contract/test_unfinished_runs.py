@@ -6,6 +6,7 @@ import pytest
 
 from application.runs.unfinished_runs import UnfinishedFilter
 from domain.audit.event import AuditAction
+from domain.identity.impersonation import as_others
 from domain.ids import AgentId, ApiKeyId, RunId, ThreadId
 from tests.builders import (
     AGENT,
@@ -83,6 +84,14 @@ async def test_runs_that_a_key_started_are_found(run_stores: Stores) -> None:
     await on_its_own_thread(run_stores, 2, requested_by=ApiKeyId("key_other"))
     await on_its_own_thread(run_stores, 3, requested_by=None)
     assert await found(run_stores, UnfinishedFilter(requested_by=KEY)) == [mine]
+
+
+@pytest.mark.requirement("C6", "P7")
+async def test_runs_that_a_key_started_acting_as_others_are_found_with_its_own(run_stores: Stores) -> None:
+    mine = await on_its_own_thread(run_stores, 1, requested_by=KEY)
+    as_bob = await on_its_own_thread(run_stores, 2, requested_by=ApiKeyId(f"{as_others(KEY)}usr_bob"))
+    await on_its_own_thread(run_stores, 3, requested_by=ApiKeyId(f"{as_others(ApiKeyId(f'{KEY}2'))}usr_bob"))
+    assert await found(run_stores, UnfinishedFilter(requested_by=KEY)) == [as_bob, mine]
 
 
 @pytest.mark.requirement("C7")

@@ -10,6 +10,7 @@ from application.runs.ports import ClaimedRun, LeaseLost
 from application.system.pages import PageRequest
 from application.usage.ports import Reservation, UsageFilter
 from domain.errors import ServiceError
+from domain.identity.impersonation import as_others
 from domain.ids import AgentId, ApiKeyId
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelSpending, ModelUsage
@@ -243,3 +244,35 @@ async def test_runs_of_one_user_reserve_within_the_budget_of_the_user_together(r
     assert not await reserve(first.lease, of_user("0.11", first)), "what the second reserved is taken"
     assert not await reserve(second.lease, replace(of_user("0.2", second), organization_budget_usd=Decimal("1.5")))
     assert await reserve(second.lease, of_user("0.9", second, day=TODAY + timedelta(days=1)))
+
+
+@pytest.mark.requirement("P2", "P7")
+async def test_runs_that_a_user_starts_acting_as_others_are_within_the_same_budget(run_stores: Stores) -> None:
+    ann = ApiKeyId("usr_ann")
+    starters = (
+        ann,
+        f"{as_others(ann)}usr_bob",
+        f"{as_others(ann)}usr_cleo",
+        f"{as_others(ApiKeyId('usr-ann'))}usr_bob",
+    )
+    claimed = []
+    for number, starter in enumerate(starters):
+        thread_id = a_thread_id(10 + number)
+        await run_stores.threads.add(a_thread(thread_id))
+        run = replace(run_number(number, thread_id=thread_id), requested_by=ApiKeyId(starter))
+        claimed.append(await start_and_claim(run_stores, run))
+    own, as_bob, as_cleo, of_another = claimed
+
+    def of_user(amount: str, user: ApiKeyId = ann) -> Reservation:
+        return replace(wants(amount, organization=None), started_by=user, user_budget_usd=Decimal(1))
+
+    reserve = run_stores.reservations.reserve
+    assert await reserve(of_another.lease, of_user("1", ApiKeyId("usr-ann")))
+    assert await reserve(as_bob.lease, of_user("0.6"))
+    usage = replace(SPENT, cost_usd=Decimal("0.5"))
+    spent = ModelSpending(model="m:m", usage=usage, at=START, still_reserved_usd=Decimal("0.1"))
+    await spend(run_stores, as_bob, spent)
+    assert not await reserve(as_cleo.lease, of_user("0.41"))
+    assert await reserve(as_cleo.lease, of_user("0.3"))
+    assert not await reserve(own.lease, of_user("0.11"))
+    assert await reserve(own.lease, of_user("0.1"))

@@ -16,6 +16,7 @@ from application.workflows.ports import (
 )
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.impersonation import as_others
 from domain.ids import ApiKeyId, RunId, WorkerId, WorkflowId, WorkflowRunId
 from domain.workflows.execution import NodeError, NodeRun, NodeStatus
 from domain.workflows.graph import Workflow
@@ -269,6 +270,15 @@ async def test_runs_are_listed_newest_first_by_workflow_and_status(harness: Stor
     assert whole is not None
     assert begun == (replace(whole, input=None, output=None, nodes={}),)
     assert await all_of(partial(page, WorkflowRunFilter(workflow_id=WorkflowId("wfl_other")))) == ()
+
+
+@pytest.mark.requirement("P7")
+async def test_runs_that_a_key_started_acting_as_others_are_listed_with_its_own(harness: Stores) -> None:
+    for number, starter in ((1, KEY), (2, f"{as_others(KEY)}usr_bob"), (3, f"{as_others(ApiKeyId('key_x'))}usr_bob")):
+        await harness.workflow_runs.start(replace(a_run(number), requested_by=ApiKeyId(starter)), told(number))
+    wanted = WorkflowRunFilter(requested_by=KEY, is_unfinished=True)
+    found = await all_of(partial(harness.workflow_runs.page, ORG, wanted))
+    assert [run.requested_by for run in found] == [f"{as_others(KEY)}usr_bob", KEY]
 
 
 @pytest.mark.requirement("E4", "E7")

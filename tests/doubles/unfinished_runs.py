@@ -1,6 +1,7 @@
 """Unfinished runs in memory, for those who stop many of them."""
 
 from application.runs.unfinished_runs import UnfinishedFilter
+from domain.identity.impersonation import who_acts
 from domain.ids import OrganizationId, RunId
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
@@ -33,7 +34,10 @@ def _matches(stored: StoredRun, wanted: UnfinishedFilter) -> bool:
         return False
     if (wanted.agent_ids, wanted.server_id, wanted.requested_by) == (None, None, None):
         return True
-    if wanted.requested_by is not None and stored.run.requested_by == wanted.requested_by:
+    if stored.run.requested_by is not None and wanted.requested_by in (
+        stored.run.requested_by,
+        who_acts(stored.run.requested_by),
+    ):
         return True
     if wanted.agent_ids is not None and stored.run.agent_id in wanted.agent_ids:
         return True

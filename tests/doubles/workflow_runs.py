@@ -17,6 +17,7 @@ from application.workflows.ports import (
 )
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
+from domain.identity.impersonation import who_acts
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
 from domain.runs.run import RunStatus
 from domain.tools.wired import RegisteredTool
@@ -78,7 +79,7 @@ class InMemoryWorkflowRunStore:
             if stored.run.organization_id == organization_id
             and wanted.workflow_id in (None, stored.run.workflow_id)
             and wanted.status in (None, stored.run.status)
-            and wanted.requested_by in (None, stored.run.requested_by)
+            and wanted.requested_by in (None, stored.run.requested_by, who_acts(stored.run.requested_by))
             and wanted.is_unfinished in (None, not stored.run.status.is_terminal)
         ]
         return newest_first(found, lambda run: by_time(run.created_at, run.id), request)

@@ -84,6 +84,7 @@ class PutPushConfig:
     async def _require_allowed(self, command: PutPushConfigCommand) -> None:
         principal, run_id = command.principal, command.run_id
         principal.require(Permission.RUNS_START)
+        principal.require_self()
         run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         require_own_or_operator(principal, run)
 

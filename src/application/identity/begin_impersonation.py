@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from application.audit.entries import audit_entry
-from application.identity.impersonations import Impersonations
+from application.identity.impersonations import Impersonations, refused
 from application.identity.ports import ImpersonationStore
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
@@ -40,6 +40,7 @@ class BegunImpersonation:
 class BeginImpersonation:
     """Rules:
     - `Impersonations` says who may act as whom. An impersonation begins no other one.
+    - The caller also has the user's permissions in this request: a token may give less than the stored role.
     - A reason is required; the user reads it. At most an hour.
     - Only a hash of the token is stored.
     - Audited as `impersonation.begun`, with the user, the reason and the end.
@@ -60,7 +61,9 @@ class BeginImpersonation:
         principal.require_self()
         reason = "".join(each for each in command.reason if each.isprintable()).strip()
         _check(reason, command.minutes)
-        await self._allowed.require_may_begin(principal.organization_id, principal.key_id, command.user_id)
+        user = await self._allowed.require_may_begin(principal.organization_id, principal.key_id, command.user_id)
+        if not user.permissions <= principal.permissions:
+            raise refused("The user has a permission that you lack now.")
         now = self._clock.now()
         token = IMPERSONATION_PREFIX + self._ids.new_token().removeprefix(TOKEN_PREFIX)
         begun = Impersonation(

@@ -32,7 +32,7 @@ class CreateIdentityProviderCommand:
 
 class CreateIdentityProvider:
     """Rules:
-    - Admins add identity providers to their organization. One of the installation requires a platform key.
+    - Admins add identity providers to their organization, as themselves. One of the installation requires a platform key.
     - The client secret cannot be read back. The issuer passes the egress guard, here and with every request.
     - Organizations and custom roles that rules name exist.
     - No person is admitted without a rule, and no role is the default.
@@ -62,6 +62,7 @@ class CreateIdentityProvider:
     async def execute(self, command: CreateIdentityProviderCommand) -> IdentityProvider:
         principal = command.principal
         principal.require(Role.ADMIN)
+        principal.require_self()
         if command.installation:
             principal.require_platform()
         now = self._clock.now()

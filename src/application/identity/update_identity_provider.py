@@ -65,6 +65,7 @@ class UpdateIdentityProvider:
     async def execute(self, command: UpdateIdentityProviderCommand) -> IdentityProvider:
         principal = command.principal
         principal.require(Role.ADMIN)
+        principal.require_self()
         provider = await existing_identity_provider(self._providers, principal.organization_id, command.provider)
         require_version("identity provider", provider.version, expected=command.expected_version)
         changed = with_changes(provider, command.changes)

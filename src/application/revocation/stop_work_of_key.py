@@ -21,7 +21,8 @@ class StopWorkOfKey:
     """Rules:
     - Its sessions of the console end (`EndSessions`).
     - Gateway sessions that the key opened are revoked, its unfinished workflow runs are stopped,
-      and its unfinished runs are cancelled, with the runs of its workflows and sessions.
+      and its unfinished runs are cancelled, with the runs of its workflows and sessions; also those that
+      it started acting as another user.
     - Each is audited as if `principal` had ended it alone; `CancelRuns` has the rules of runs.
     - Schedules, agents and keys that the key created belong to the organization and stay.
 

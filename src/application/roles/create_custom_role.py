@@ -37,6 +37,7 @@ class CreateCustomRole:
     async def execute(self, command: CreateCustomRoleCommand) -> CustomRole:
         principal, now = command.principal, self._clock.now()
         principal.require(Permission.ROLES_MANAGE)
+        principal.require_self()
         role = CustomRole(
             organization_id=principal.organization_id,
             name=command.name,

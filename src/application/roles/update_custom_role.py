@@ -45,6 +45,7 @@ class UpdateCustomRole:
     async def execute(self, command: UpdateCustomRoleCommand) -> CustomRole:
         principal, now = command.principal, self._clock.now()
         principal.require(Permission.ROLES_MANAGE)
+        principal.require_self()
 
         def decide(stored: CustomRole) -> tuple[CustomRole, AuditEvent] | None:
             require_within_own(principal, stored.permissions)

@@ -40,6 +40,7 @@ class CreateWebhookKey:
 
     async def execute(self, principal: Principal) -> CreatedWebhookKey:
         principal.require(Permission.WEBHOOKS_MANAGE)
+        principal.require_self()
         key = self._secrets.new_key(principal.organization_id)
         until = self._clock.now() + OVERLAP
         audit = audit_entry(

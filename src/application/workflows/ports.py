@@ -77,7 +77,7 @@ class Expressions(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRunFilter:
-    """Conditions that all must hold; None does not restrict."""
+    """Conditions that all must hold; None does not restrict. `requested_by` started the run, also acting as another user."""
 
     workflow_id: WorkflowId | None = None
     status: WorkflowRunStatus | None = None

@@ -43,6 +43,11 @@ def who_acts(actor: ApiKeyId) -> ApiKeyId:
     return ApiKeyId(actor.removeprefix(_ACTOR).partition(":")[0]) if actor.startswith(_ACTOR) else actor
 
 
+def as_others(actor: ApiKeyId) -> str:
+    """What the ids under which `actor` acts as others begin with."""
+    return f"{_ACTOR}{actor}:"
+
+
 def acting_as(actor: ApiKeyId) -> UserId | None:
     """The user as whom `actor` of an impersonation acts; None for other ids."""
     return UserId(actor.rpartition(":")[2]) if actor.startswith(_ACTOR) else None

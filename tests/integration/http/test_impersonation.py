@@ -99,6 +99,11 @@ async def test_nothing_that_outlasts_it_or_is_a_persons_own_is_done_in_their_nam
         ("POST", "/v1/schedules", schedule),
         ("POST", "/v1/identity-providers/company/scim-token", None),
         ("PATCH", f"/v1/users/{USER}", {"role": "viewer"}),
+        ("POST", "/v1/identity-providers", {"name": "mine", "issuer": "https://idp.example.com", "client_id": "c"}),
+        ("PATCH", "/v1/identity-providers/company", {"client_id": "mine"}),
+        ("POST", "/v1/organization/webhook-key", None),
+        ("POST", "/v1/roles", {"name": "mine", "permissions": ["runs.start"]}),
+        ("PATCH", "/v1/roles/mine", {"permissions": []}),
         ("POST", f"/v1/users/{BOB}/impersonation", REASON),
     ):
         answer = await ann.call(method, path, json=body, token=token)

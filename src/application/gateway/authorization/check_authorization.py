@@ -53,7 +53,7 @@ class CheckedAuthorization:
 class CheckAuthorization:
     """Rules:
     - This service is the authorization server, not `external`.
-    - The caller is a person, not an API key, with the role runner.
+    - The caller is a person, not an API key, with the role runner, and acts as no other user.
     - The client is known, and has registered the redirect URI.
     - No parameter comes twice. The challenge (PKCE) is there, with the method S256.
     - The resource is the gateway of this service. Without one it is `/mcp`.
@@ -61,7 +61,7 @@ class CheckAuthorization:
     - A faulty request is shown to the person, and never sends the browser elsewhere.
 
     Raises: ServiceError authorization_elsewhere, invalid_client, invalid_request, invalid_target, unsupported_response_type, person_required,
-    role_insufficient, agent_not_found, agent_disabled.
+    impersonation_refused, role_insufficient, agent_not_found, agent_disabled.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class CheckAuthorization:
     async def execute(self, command: CheckAuthorizationCommand) -> CheckedAuthorization:
         if self._external is not None:
             raise conflict("authorization_elsewhere", "Another authorization server grants access to this gateway.")
+        command.principal.require_self()
         if command.principal.user_until is None:
             detail = "An API key grants nothing to clients: sign in as a person, with an identity provider."
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)

@@ -8,6 +8,7 @@ from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING
 from application.runs.execution.run_session import RunSession
 from application.system.ports import Clock
 from application.usage.ports import Reservation, Reservations
+from domain.identity.impersonation import who_acts
 from domain.runs.usage import ModelUsage
 
 
@@ -59,13 +60,14 @@ class DailyBudgets:
         return _Budgets(of_organization, of_agent, of_user)
 
     async def _reserve(self, session: RunSession, budgets: _Budgets, amount: Decimal, *, kept: Decimal) -> bool:
+        starter = session.run.requested_by
         wanted = Reservation(
             agent_id=session.agent.id,
             day=self._clock.now().date(),
             amount_usd=amount,
             organization_budget_usd=budgets.of_organization_usd,
             agent_budget_usd=budgets.of_agent_usd,
-            started_by=None if budgets.of_user_usd is None else session.run.requested_by,
+            started_by=None if budgets.of_user_usd is None or starter is None else who_acts(starter),
             user_budget_usd=budgets.of_user_usd,
         )
         session.kept_reserve_usd = kept

@@ -3,9 +3,11 @@
 from sqlalchemy import ColumnElement, bindparam, exists, or_, select
 
 from application.runs.unfinished_runs import UnfinishedFilter
+from domain.identity.impersonation import as_others
 from domain.ids import OrganizationId, RunId
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
+from infrastructure.persistence.columns.starters import is_started_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import run, tool_call
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -34,7 +36,8 @@ class SqlUnfinishedRuns:
                 )
             )
         if wanted.requested_by is not None:
-            conditions.append(run.c.requested_by == wanted.requested_by)
+            as_another = as_others(wanted.requested_by)
+            conditions.append(is_started_by(run.c.requested_by, wanted.requested_by, as_another))
         if conditions:
             statement = statement.where(or_(*conditions))
         if wanted.lane is not None:

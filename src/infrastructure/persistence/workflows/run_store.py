@@ -21,6 +21,7 @@ from application.workflows.ports import (
 )
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
+from domain.identity.impersonation import as_others
 from domain.ids import OrganizationId, WorkerId, WorkflowRunId
 from domain.runs.run import RunStatus
 from domain.tools.wired import RegisteredTool
@@ -30,6 +31,7 @@ from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.leases import expired_by, held_after, renewing
 from infrastructure.persistence.columns.paging import newest_page
+from infrastructure.persistence.columns.starters import is_started_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import run as agent_run
 from infrastructure.persistence.tables import (
@@ -127,7 +129,7 @@ def conditions(organization_id: OrganizationId, wanted: WorkflowRunFilter) -> It
     if wanted.status is not None:
         yield _RUN.status == wanted.status.value
     if wanted.requested_by is not None:
-        yield _RUN.requested_by == wanted.requested_by
+        yield is_started_by(_RUN.requested_by, wanted.requested_by, as_others(wanted.requested_by))
 
 
 class SqlWorkflowRunStore:

@@ -14,6 +14,7 @@ from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
 from domain.identity.api_key import Principal
+from domain.identity.impersonation import who_acts
 from domain.identity.organization import Organization
 from domain.ids import AgentId, ApiKeyId
 from domain.usage.daily_usage import UsageKey, UsageSum
@@ -81,7 +82,11 @@ class Budgets:
         if organization.user_daily_budget_usd is None and not named:
             return []
         sums = await self._sums(principal, UsageKey.PERSON)
-        spent = {each.started_by: each.cost_usd for each in sums if each.started_by is not None}
+        spent: dict[str, Decimal] = {}
+        for each in sums:
+            if each.started_by is not None:
+                user = who_acts(ApiKeyId(each.started_by))
+                spent[user] = spent.get(user, Decimal(0)) + each.cost_usd
         budgets = {user: organization.user_budget_of(ApiKeyId(user)) for user in {*spent, *named}}
         return [
             Gauge(name=user, link=f"{PATH}/usage", spent=spent.get(user, Decimal(0)), budget=budget)

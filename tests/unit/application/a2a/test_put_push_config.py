@@ -18,6 +18,7 @@ from domain.identity.role import Role
 from domain.runs.webhook import Webhook
 from tests.builders import KEY, ORG, RUN, START, a_run
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
 from tests.webhook_builders import RECEIVER, URL
@@ -56,6 +57,13 @@ class Ports:
 @pytest.fixture
 def ports(mocker: MockerFixture) -> Ports:
     return Ports(mocker)
+
+
+@pytest.mark.requirement("P7")
+async def test_no_address_is_kept_in_the_name_of_another_person(ports: Ports) -> None:
+    with refused("impersonation_refused"):
+        await ports.put(by=replace(REQUESTER, impersonation_id=an_impersonation().id))
+    ports.configs.put.assert_not_awaited()
 
 
 async def test_a_config_is_stored_with_its_entry_which_names_the_receiver_alone(ports: Ports) -> None:

@@ -13,6 +13,7 @@ from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, UserId
+from domain.rate_limit import RateLimit
 from tests.builders import KEY, ORG, START, a_key, after
 from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.state import InMemoryState
@@ -116,6 +117,22 @@ async def test_no_caller_acts_as_a_user_with_more_rights_or_without_access(ports
     ports.has(user)
     with refused(code):
         await ports.begin()
+
+
+async def test_a_token_that_gives_less_than_the_stored_role_begins_no_impersonation_of_a_user_with_more(
+    ports: Ports,
+) -> None:
+    with refused("impersonation_refused"):
+        await ports.begin(replace(COMMAND, principal=a_person(Role.RUNNER, id=SUPPORT)))
+    assert ports.state.impersonations == {}
+
+
+async def test_the_rate_limit_of_a_platform_key_bounds_what_it_does_as_others(ports: Ports) -> None:
+    ports.state.keys[KEY] = replace(a_key(platform=True), rate_limit=RateLimit(calls=1, per_s=60))
+    begun = await ports.begin(replace(COMMAND, principal=replace(a_principal(), key_id=KEY, platform=True)))
+    await ports.as_others.of_token(begun.token)
+    with refused("rate_limited"):
+        await ports.as_others.of_token(begun.token)
 
 
 async def test_permissions_of_custom_roles_are_compared_one_by_one(ports: Ports) -> None:

@@ -19,7 +19,7 @@ from tests.builders import ORG, a_thread, a_thread_id
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.doubles.state import StoredThread
-from tests.people_builders import USER, a_person
+from tests.people_builders import USER, a_person, an_impersonation
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
@@ -93,7 +93,9 @@ async def test_runs_of_one_user_stay_within_the_budget_of_the_user_together() ->
     ann, bob = a_person(Role.OPERATOR), a_person(Role.OPERATOR, id=UserId("usr_bob"))
     of_ann, of_bob = await played(harness, ann), await played(harness, bob)
     assert [harness.run(each).output for each in (of_ann, of_bob)] == ["First.", "Another user's."]
-    assert harness.run(await played(harness, ann)).incomplete_reason is IncompleteReason.DAILY_BUDGET
+    as_bob = replace(ann, key_id=an_impersonation(actor=ann.key_id, user_id=UserId("usr_bob")).acting)
+    for again in (ann, as_bob):
+        assert harness.run(await played(harness, again)).incomplete_reason is IncompleteReason.DAILY_BUDGET
 
 
 @pytest.mark.requirement("P2")

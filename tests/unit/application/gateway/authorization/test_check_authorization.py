@@ -1,5 +1,7 @@
 """CheckAuthorization: which requests of clients a person is shown."""
 
+from dataclasses import replace
+
 import pytest
 
 from application.gateway.authorization.check_authorization import (
@@ -10,6 +12,7 @@ from application.gateway.authorization.check_authorization import (
 )
 from domain.identity.role import Role
 from tests.gateway_builders import CALLBACK, CHALLENGE, RESOURCE
+from tests.people_builders import an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
 from tests.unit.application.gateway.authorization.scene import DOCUMENT, Scene, a_person, a_query, asked
@@ -46,6 +49,14 @@ async def test_an_api_key_and_a_viewer_grant_nothing(scene: Scene) -> None:
         await scene.check.execute(asked(a_principal(Role.ADMIN)))
     with refused("role_insufficient"):
         await scene.check.execute(asked(a_person(Role.VIEWER)))
+    scene.documents.read.assert_not_awaited()
+
+
+@pytest.mark.requirement("P7")
+async def test_nothing_is_granted_in_the_name_of_another_person(scene: Scene) -> None:
+    acting = replace(a_person(Role.RUNNER), impersonation_id=an_impersonation().id)
+    with refused("impersonation_refused"):
+        await scene.check.execute(asked(acting))
     scene.documents.read.assert_not_awaited()
 
 
