@@ -187,6 +187,26 @@ async def test_a_sign_in_that_the_provider_takes_no_more_is_asked_for_again() ->
             assert world.server.seen == []
 
 
+@pytest.mark.parametrize("step", ["claim", "replace"])
+async def test_a_sign_in_during_the_exchange_of_a_former_one_is_used(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with a_company() as company:
+        async with world_of(company) as world, world.process() as connections:
+            server, through = world.server_for(), getattr(world.store, step)
+
+            async def after_a_sign_in(*given: object, **named: object) -> object:
+                monkeypatch.undo()
+                await world.sign_in(server, ANN)
+                return await through(*given, **named)
+
+            for_others = company.tokens("ann", client_id=CLI_CLIENT)["id_token"]
+            await world.sign_in(server, ANN, replace(world.tokens(ANN), id_token=for_others))
+            monkeypatch.setattr(world.store, step, after_a_sign_in)
+            assert await who_am_i(connections, server, ANN) == "ann by dragoman"
+            assert world.server.refused == []
+
+
 async def test_what_the_provider_does_not_give_is_said_and_nobody_is_asked_to_sign_in() -> None:
     with a_company() as company:
         async with world_of(company) as world, world.process() as connections:

@@ -168,7 +168,11 @@ class TokenBroker:
         return grant.refresh_token is not None or grant.has_subject(self._clock.now())
 
     async def _renewed(self, server: McpServer, grant: Grant) -> Grant:
-        """Renew a token: by refresh, or by a new request."""
+        """Renew a token: by refresh, or by a new request. A sign-in that replaced the grant meanwhile is exchanged in turn."""
+        renewed = await self._renewed_once(server, grant)
+        return renewed if renewed.access_token is not None else await self._renewed_once(server, renewed)
+
+    async def _renewed_once(self, server: McpServer, grant: Grant) -> Grant:
         if not self._can_renew(server, grant):
             return await self._claiming(server, grant, lambda claim: self._ended(server, grant, claim))
         return await self._claiming(server, grant, lambda claim: self._next(server, grant, claim))
@@ -214,7 +218,8 @@ class TokenBroker:
 
     def _of_another(self, server: McpServer, grant: Grant) -> Grant:
         """The grant that another process, or a person, stored instead."""
-        if grant.binding != binding_of(server.config) or grant.access_token is None:
+        is_usable = grant.access_token is not None or grant.has_subject(self._clock.now())
+        if grant.binding != binding_of(server.config) or not is_usable:
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
         self._take(server, grant)
         return grant
