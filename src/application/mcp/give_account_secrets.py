@@ -14,7 +14,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import Violation, conflict, invalid
 from domain.identity.api_key import Principal
-from domain.mcp.given_secrets import GivenSecrets, account_owner, binding_of_secrets
+from domain.mcp.given_secrets import MAX_GIVEN_BYTES, GivenSecrets, account_owner, binding_of_secrets
 from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.secret import violations_of_value
 
@@ -33,7 +33,7 @@ class GiveAccountSecretsCommand:
 class GiveAccountSecrets:
     """Rules:
     - People give their own, with any role; keys have none.
-    - Only secrets that the server names `person:NAME`, each a single line. Those that are not given again stay. All must
+    - Only secrets that the server names `person:NAME`, each a single line of at most 8 KiB. Those that are not given again stay. All must
       be there afterwards.
     - They are for the address that the server has now, and are not sent to another one: after a change of the address the
       person gives them again.
@@ -108,7 +108,10 @@ def _wrong(config: McpServerConfig, values: Mapping[str, str]) -> Iterator[Viola
         if name not in named:
             yield Violation(path=path, message=f"is not one of {', '.join(named)}")
             continue
-        yield from violations_of_value(path, value)
+        wrong = violations_of_value(path, value)
+        yield from wrong
+        if not wrong and len(value.encode("utf-8", "surrogatepass")) > MAX_GIVEN_BYTES:
+            yield Violation(path=path, message=f"must not be larger than {MAX_GIVEN_BYTES} bytes")
         if "\r" in value or "\n" in value:
             yield Violation(path=path, message="must be a single line")
     for name in named:

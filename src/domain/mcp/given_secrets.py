@@ -10,6 +10,10 @@ from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.server import McpServer, McpServerConfig
 
 
+MAX_GIVEN_BYTES = 8 * 1024
+"""Of one value: it goes into a header or a URL."""
+
+
 class AccountOwner(NamedTuple):
     """A person, and the server that acts for them."""
 

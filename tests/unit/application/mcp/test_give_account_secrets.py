@@ -13,8 +13,9 @@ from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
-from domain.mcp.given_secrets import AccountOwner
+from domain.mcp.given_secrets import MAX_GIVEN_BYTES, AccountOwner
 from domain.mcp.server import McpServer
+from domain.secrets.secret import MAX_VALUE_BYTES
 from tests.builders import ORG, OTHER_ORG
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
@@ -102,9 +103,10 @@ async def test_what_is_not_given_again_stays_and_connections_of_others_too(
         ({"token": "", "user": "u"}, ["secrets.token"]),
         ({"token": f"{PLANTED}\r\nX-Evil: 1", "user": "u"}, ["secrets.token"]),
         ({"token": f"{PLANTED}\0", "user": "u"}, ["secrets.token"]),
-        ({"token": PLANTED * 10_000, "user": "u"}, ["secrets.token"]),
+        ({"token": "s" * (MAX_GIVEN_BYTES + 1), "user": "u"}, ["secrets.token"]),
+        ({"token": "s" * (MAX_VALUE_BYTES + 1), "user": "u"}, ["secrets.token"]),
     ],
-    ids=["none", "some", "unknown", "empty", "two lines", "nul", "large"],
+    ids=["none", "some", "unknown", "empty", "two lines", "nul", "large", "larger"],
 )
 async def test_what_the_server_cannot_use_is_refused_without_its_value(
     mocker: MockerFixture, values: dict[str, str], paths: list[str]
