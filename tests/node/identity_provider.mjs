@@ -1,6 +1,6 @@
 // An OpenID Connect provider for tests, by the library oidc-provider. People sign in with their name alone.
 //
-// It also gives tokens on behalf of people (token_exchange.mjs): `audiences` are the URLs of servers by name, `assertionsFor` the
+// It also gives tokens on behalf of people (token_exchange.mjs): with `saysNoEnd` without their lifetime; `audiences` are the URLs of servers by name, `assertionsFor` the
 // client at each authorization server that assertions are given for, `trusts` the issuer whose assertions are taken.
 //
 // The first argument is JSON: {redirectUris, postLogoutRedirectUris, groups: {NAME: [GROUP, …]}, resource, machineKeys}. Machines

@@ -31,7 +31,8 @@ export function giveOnBehalf(made, { keys, wanted }) {
     token.resourceServer = new made.ResourceServer(audience, {
       scope: "openid", audience, accessTokenFormat: "jwt", accessTokenTTL: wanted.exchangedLastsS ?? LASTS_S, jwt: { sign: { alg: "RS256" } },
     });
-    return { access_token: await token.save(), token_type: "Bearer", expires_in: token.expiration };
+    const said = wanted.saysNoEnd ? {} : { expires_in: token.expiration };
+    return { access_token: await token.save(), token_type: "Bearer", ...said };
   }
 
   made.registerGrantType(TOKEN_EXCHANGE, async (context) => {

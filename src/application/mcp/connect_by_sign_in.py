@@ -23,7 +23,8 @@ class ConnectBySignIn:
     """The port `SignInListener`. Rules:
     - Tokens of a sign-in are stored for enabled servers of the user's organization whose auth is on behalf of each person,
       and not at all where there are none.
-    - They replace those of an earlier sign-in, and what was exchanged for them.
+    - They are used in place of those of an earlier sign-in, and of what was exchanged for them. Those of another identity
+      provider stay stored, unused, until the account is disconnected.
     - The user's runs and calls that wait for the account continue.
     - Audited `account.connected` for each server.
     - A failure is logged: the person is signed in all the same.

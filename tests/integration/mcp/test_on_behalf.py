@@ -207,6 +207,16 @@ async def test_a_sign_in_during_the_exchange_of_a_former_one_is_used(
             assert world.server.refused == []
 
 
+async def test_a_token_that_says_no_end_is_used_as_long_as_the_sign_in_is_valid() -> None:
+    with a_company(saysNoEnd=True) as company:
+        async with world_of(company) as world, world.process() as connections:
+            server, sign_in = world.server_for(), world.tokens(ANN)
+            await world.sign_in(server, ANN, sign_in)
+            await who_am_i(connections, server, ANN)
+            [grant] = await world.store.load(GrantOwner(ORG, server.id, ANN))
+            assert grant.expires_at == sign_in.id_token_expires_at
+
+
 async def test_what_the_provider_does_not_give_is_said_and_nobody_is_asked_to_sign_in() -> None:
     with a_company() as company:
         async with world_of(company) as world, world.process() as connections:

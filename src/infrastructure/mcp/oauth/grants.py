@@ -18,8 +18,8 @@ from domain.mcp.auth import (
 from domain.mcp.server import McpServer, McpServerConfig
 
 CLAIM_LASTS = timedelta(seconds=30)
-"""Longer than a request to a token endpoint; after a crash, other processes wait this long for the
-claim."""
+"""Longer than one request, but not than several slow ones: a process whose claim has expired stores nothing if another one
+has claimed meanwhile. After a crash, other processes wait this long for the claim."""
 _AHEAD = timedelta(seconds=60)
 _AHEAD_SHARE = 0.2
 

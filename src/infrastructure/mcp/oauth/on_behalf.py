@@ -73,7 +73,8 @@ class OnBehalf:
       identity provider of another organization it is the URL alone: admins name audiences, scopes, clients and authorization
       servers only at identity providers of their organization, so those give no assertions.
     - An assertion goes to the authorization server of the configuration, for which it was given.
-    - Refresh tokens are not used: what was exchanged ends with its token, and another needs a valid sign-in.
+    - Refresh tokens are not used: what was exchanged ends with its token, at the latest with the sign-in's if it does not say when. Another
+      needs a valid sign-in.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class OnBehalf:
             scope=None,
             now=self._clock.now(),
         )
-        return replace(grant, subject=asked.subject)
+        return replace(grant, subject=asked.subject, expires_at=grant.expires_at or asked.subject.expires_at)
 
 
 def _names_more_than_url(auth: TokenExchangeAuth | IdJagAuth) -> bool:

@@ -62,7 +62,7 @@ class ClientTls:
 
 
 class ServerContexts:
-    """One per process. Connections of a server, and of others with the same certificates, share a context."""
+    """One per process. Connections of a server with the same certificates share a context."""
 
     def __init__(self, *, secrets: SecretValues, clock: Clock) -> None:
         self._secrets = secrets
