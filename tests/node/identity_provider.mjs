@@ -1,7 +1,8 @@
 // An OpenID Connect provider for tests, by the library oidc-provider. People sign in with their name alone.
 //
-// It also gives tokens on behalf of people (token_exchange.mjs): with `saysNoEnd` without their lifetime; `audiences` are the URLs of servers by name, `assertionsFor` the
-// client at each authorization server that assertions are given for, `trusts` the issuer whose assertions are taken.
+// It also gives tokens on behalf of people (token_exchange.mjs): `audiences` are the URLs of servers by name, `assertionsFor` the
+// client at each authorization server that assertions are given for, `trusts` the issuer whose assertions are taken. With
+// `saysNoEnd` answers have no `expires_in`.
 //
 // The first argument is JSON: {redirectUris, postLogoutRedirectUris, groups: {NAME: [GROUP, …]}, resource, machineKeys}. Machines
 // sign in as `machine` with a secret, and as `signing-machine` with one of machineKeys, public JSON Web Keys. It prints

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.server import McpServer, McpServerConfig
 
-
 MAX_GIVEN_BYTES = 8 * 1024
 """Of one value: it goes into a header or a URL."""
 
