@@ -30,17 +30,18 @@ from domain.runs.run import Run, RunStatus
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedDecisions:
     """The outcomes to store. With a `stale` approval no decision is taken: the outcomes mark all
-    stale approvals."""
+    stale approvals. Approvals of `several` people become outcomes with the last consent (`CheckDecisions.taken`)."""
 
     outcomes: tuple[ApprovalOutcome, ...] = ()
     stale: ApprovalId | None = None
+    several: tuple[tuple[CallDecision, Approval], ...] = ()
 
 
 class CheckDecisions:
     """Rules:
     - `refuse_decision`, `checked_arguments` and `decided_outcome` have the rules of one decision.
     - All decisions are taken, or none. An approval where others have to approve, too, is stored and decides nothing yet
-      (`Consents`).
+      (`Consents`). It stays if the run changes before the rest of its request is stored.
     - A call that may have been sent is sent again with the same arguments, or not at all.
     - An approval for another version of the agent, or of the tool's MCP server, is stale.
     """
@@ -91,13 +92,25 @@ class CheckDecisions:
             )
         guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
         edited = await self._edited(principal, run, agent, chosen, guard)
-        taken = [each for each in chosen if await self._consents.suffice(principal, each[1], each[0], at=at)]
         return CheckedDecisions(
             outcomes=tuple(
                 decided_outcome(principal, approval, decision, guard, edited=edited.get(decision.tool_call_id), at=at)
-                for decision, approval in taken
-            )
+                for decision, approval in chosen
+            ),
+            several=tuple(each for each in chosen if each[1].needed > 1),
         )
+
+    async def taken(
+        self, principal: Principal, checked: CheckedDecisions, *, at: datetime
+    ) -> tuple[ApprovalOutcome, ...]:
+        """Store the caller's consents, once the rest of the request is checked; the outcomes that are decided with them.
+        Raises as `Consents`."""
+        waiting = {
+            approval.id
+            for decision, approval in checked.several
+            if not await self._consents.suffice(principal, approval, decision, at=at)
+        }
+        return tuple(outcome for outcome in checked.outcomes if outcome.approval_id not in waiting)
 
     async def _is_stale(self, approval: Approval, agent: Agent) -> bool:
         """Approvals of a deleted agent are bound to its last version."""

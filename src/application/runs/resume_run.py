@@ -2,9 +2,10 @@
 decisions about calls."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from application.agents.ports import AgentStore
-from application.approvals.check_decisions import CheckDecisions
+from application.approvals.check_decisions import CheckDecisions, CheckedDecisions
 from application.approvals.decision_rules import require_decider
 from application.mcp.ports import McpServerStore
 from application.policy.canary_guard import CanaryGuard
@@ -15,7 +16,6 @@ from application.runs.sealed_input import sealed, unsealed
 from application.system.ports import Clock
 from application.tools.ports import Box
 from application.tools.result_text import TEXT_LIMIT_BYTES, cleaned, cut, value_text
-from domain.approvals.approval import ApprovalOutcome
 from domain.approvals.decision import CallDecision
 from domain.approvals.refusals import account_not_yours, approval_stale
 from domain.errors import Violation, existing, invalid
@@ -106,14 +106,14 @@ class ResumeRun:
                 "Resuming needs one result or decision for each of some pending tool calls.",
                 Violation(path="tool_results", message="must not be empty or name a call twice"),
             )
-        decided = await self._decided(command, run)
+        now = self._clock.now()
+        checked = await self._checked(command, run, at=now)
         _refuse_strangers(run, command.tool_results)
         asking = await self._asking(run)
         await self._refuse_others_accounts(command, run, asking)
         guard = await self._guard(run)
         require_fitting((), command.client_request)
         request = None if command.client_request is None else guard.without(command.client_request)
-        now = self._clock.now()
         results = {
             given.tool_call_id: guard.result(_result(given))[0]
             for given in command.tool_results
@@ -124,6 +124,7 @@ class ResumeRun:
             for index, given in enumerate(command.tool_results)
             if given.tool_call_id in asking
         )
+        decided = await self._decisions.taken(command.principal, checked, at=now)
         if not results and not answers and not decided:
             return run  # others must approve, too
         return await self._resumed(
@@ -144,11 +145,10 @@ class ResumeRun:
             await self._queue.submit(run.id)
         return changed.run
 
-    async def _decided(self, command: ResumeRunCommand, run: Run) -> tuple[ApprovalOutcome, ...]:
-        at = self._clock.now()
+    async def _checked(self, command: ResumeRunCommand, run: Run, *, at: datetime) -> CheckedDecisions:
         checked = await self._decisions.execute(command.principal, run, command.approvals, at=at)
         if checked.stale is None:
-            return checked.outcomes
+            return checked
         await self._resumed(run, Resumption(outcomes=checked.outcomes, actor="system", at=at))
         raise approval_stale(checked.stale)
 
@@ -211,7 +211,7 @@ def require_own_or_operator(principal: Principal, run: Run) -> None:
 
 def _refuse_strangers(run: Run, given: tuple[ClientToolResult, ...]) -> None:
     """Reject results for calls that are not pending, with their place in the request. The store checks again."""
-    pending = {use.id for use in run.pending}
+    pending = {use.id for use in run.pending if use.approval is None}
     wrong = [
         Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending")
         for index, result in enumerate(given)

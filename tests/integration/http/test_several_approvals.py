@@ -8,13 +8,15 @@ import pytest
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, UserId
 from tests.builders import a_key, an_audit_event
+from tests.composition import MODEL
 from tests.integration.http.gateway_caller import ECHO, an_agent, opened
-from tests.integration.http.service import Service, paths_of, problem_of, token_of
+from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
 from tests.integration.http.test_approvals import a_waiting_run
 from tests.integration.http.test_console_inbox import page
 from tests.people_builders import a_provider, a_user
 
 pytestmark = pytest.mark.requirement("P2", "C3")
+RESPONSES = "/openai/v1/responses"
 APPROVE, DENY = {"decision": "approve"}, {"decision": "deny"}
 ANN, ANNS_OTHER, BOB = "dgm_ann", "dgm_ann-too", "dgm_bob"
 
@@ -89,6 +91,16 @@ async def test_a_resumption_with_the_first_approval_leaves_the_run_waiting(peopl
     assert (await people.call("POST", path, json=resumed, token=BOB)).json()["status"] == "queued"
 
 
+async def test_a_resumption_that_is_refused_stores_no_approval_of_it(people: Service) -> None:
+    run = await a_waiting_run(people)
+    call = run["pending"][0]
+    approvals = [{"tool_call_id": call["id"], "decision": "approve"}]
+    resumed = {"approvals": approvals, "tool_results": [{"tool_call_id": "call_other", "result": "sent"}]}
+    refused = await people.call("POST", f"/v1/runs/{run['id']}/resume", json=resumed, token=ANN)
+    problem_of(refused, 422, "tool_call_not_pending")
+    assert not (await view(people, call["approval_id"], ANN))["consents"]
+
+
 @pytest.mark.parametrize("token", [ANN, BOB, token_of(Role.OPERATOR)])
 async def test_one_person_denies_also_after_an_approval(people: Service, token: str) -> None:
     run = await a_waiting_run(people)
@@ -133,3 +145,20 @@ async def test_the_inbox_says_who_has_approved_and_lets_each_person_approve_once
     assert "2 different people must approve; 1 did: key_of_0." in shown
     assert 'value="approve"' in shown
     assert 'value="approve"' not in await page(people, f"/inbox?item=approval:{approval_id}", ANN)
+
+
+@pytest.mark.requirement("X1")
+async def test_the_first_who_approves_by_an_item_of_a_response_gets_the_response_that_waits(people: Service) -> None:
+    await people.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    people.worker.act = Act.APPROVE
+    asked = (await people.call("POST", RESPONSES, json={"model": "guide", "input": "go"})).json()
+    [request] = [item for item in asked["output"] if item["type"] == "mcp_approval_request"]
+    given = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+    body: dict[str, Any] = {"model": "guide", "input": [given]}
+    first = await people.call("POST", RESPONSES, json=body, token=ANN)
+    assert (first.status_code, first.json()) == (200, asked)
+    [waiting] = (await people.call("GET", "/v1/approvals")).json()["data"]
+    assert (waiting["state"], [each["by"] for each in waiting["consents"]]) == ("pending", ["key_of_0"])
+    people.worker.act = Act.FINISH
+    second = (await people.call("POST", RESPONSES, json=body, token=BOB)).json()
+    assert (second["status"], second["id"]) == ("completed", f"{asked['id']}_1")

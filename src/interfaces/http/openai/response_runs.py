@@ -35,7 +35,7 @@ _TYPED = ("user", "system", "developer")
 class ResponseRuns:
     """Rules:
     - Outputs of functions and answers to approvals resume the run that waits for all of them. Until it has all, nothing
-      else is added to its thread.
+      else is added to its thread. Where other people must approve, too, the answer is the response that waits.
     - A response after another one continues its thread. If the thread has moved on, a new thread begins with the
       messages up to that response, if it is the last one of a run that has ended.
     - A response of a conversation is a run on its thread. Any other one gets a new thread.
@@ -126,9 +126,11 @@ class ResponseRuns:
             client_request={"background": body.background or False},
         )
         seqs = [event.seq for event in await self._client_calls.waits(principal, begun.run)]
-        if max(seqs, default=0) <= begun.after_seq:
-            _refuse_waiting(begun.run)
         part = len([seq for seq in seqs if seq <= begun.after_seq])
+        if part == len(seqs) and begun.run.status is RunStatus.REQUIRES_ACTION:
+            if any(call_id(begun.run.id, use.id) not in {**results, **decisions} for use in begun.run.pending):
+                _refuse_waiting(begun.run)
+            part -= 1  # other people must approve, too: the same response, which still waits
         return begun.run, Place(run_id=begun.run.id, part=part)
 
     async def _before(

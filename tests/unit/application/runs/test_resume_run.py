@@ -71,6 +71,7 @@ class Ports:
         self.queue: MockType = mocker.create_autospec(RunQueue, instance=True)
         self.decisions: MockType = mocker.create_autospec(CheckDecisions, instance=True)
         self.decisions.execute.return_value = CheckedDecisions()
+        self.decisions.taken.side_effect = lambda _, checked, at: checked.outcomes
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.agents.get.return_value = a_guarded_agent()
         self.schemas: SchemaValidator = JsonSchemaValidator()
