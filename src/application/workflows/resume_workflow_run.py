@@ -17,6 +17,7 @@ from domain.errors import ServiceError, Violation, conflict, invalid, not_found
 from domain.identity.api_key import Principal
 from domain.ids import RunId, WorkflowRunId
 from domain.json_value import JsonValue
+from domain.runs.run import Run
 from domain.workflows.run import NOT_WAITING, WorkflowRun
 
 
@@ -45,7 +46,8 @@ class ResumeWorkflowRun:
     - Requires `runner` for the caller's own runs, `operator` for others.
     - Each answer must fit the schema of its node. All answers are accepted or none.
     - Nodes without an answer keep waiting.
-    - An agent's run is resumed by the rules of `ResumeRun`, one node per request.
+    - An agent's run is resumed by the rules of `ResumeRun`, one node per request. While other people must approve its
+      calls, too, the workflow run is not resumed.
     - Audited as `workflow.run_resumed`.
     """
 
@@ -67,7 +69,7 @@ class ResumeWorkflowRun:
         self._ids = ids
 
     async def execute(self, command: ResumeWorkflowRunCommand) -> WorkflowRun:
-        """The run, QUEUED. Raises NOT_FOUND, FORBIDDEN, CONFLICT `workflow_run_not_waiting`,
+        """The run: QUEUED, or as it still waits. Raises NOT_FOUND, FORBIDDEN, CONFLICT `workflow_run_not_waiting`,
         `node_not_waiting`, INVALID `answers_invalid`, and for an agent's run what `ResumeRun`
         raises."""
         principal = command.principal
@@ -84,11 +86,13 @@ class ResumeWorkflowRun:
         waits_for = None if node is None else node.waits_for_run
         if run.status.is_terminal or waits_for is None:
             raise conflict("node_not_waiting", f"The node {given.node_id!r} does not wait for calls of an agent.")
-        await self._resume_run.execute(
+        agents_run = await self._resume_run.execute(
             ResumeRunCommand(
                 principal=principal, run_id=waits_for, tool_results=given.tool_results, approvals=given.approvals
             )
         )
+        if _decided_nothing(agents_run, given):
+            return run
         try:
             resumed = await self._answer(principal, run, {}, node_ids=(given.node_id,))
         except ServiceError as error:
@@ -142,3 +146,9 @@ class ResumeWorkflowRun:
                 ]
         if wrong:
             raise invalid("answers_invalid", "The answers do not fit the nodes that wait.", *wrong)
+
+
+def _decided_nothing(agents_run: Run, given: AgentNodeAnswer) -> bool:
+    """Whether all named calls wait for the approvals of other people, too."""
+    waiting = {use.id for use in agents_run.pending if use.approval is not None}
+    return not given.tool_results and all(decision.tool_call_id in waiting for decision in given.approvals)

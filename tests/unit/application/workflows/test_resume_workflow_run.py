@@ -20,12 +20,13 @@ from domain.workflows.execution import NodeRun, NodeStatus
 from domain.workflows.run import NOT_WAITING, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import after
+from tests.builders import a_run, after
 from tests.doubles.state import InMemoryState
 from tests.doubles.stored_workflow_run import StoredWorkflowRun
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
 from tests.refusals import refused, storage_away
+from tests.run_builders import a_run_approval, a_use_awaiting, a_waiting_run
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 from tests.workflow_builders import WORKFLOW_RUN, a_workflow_run
 
@@ -58,6 +59,7 @@ class Ports:
         self.state = InMemoryState()
         self.runs: WorkflowRunStore = InMemoryWorkflowRunStore(self.state, InProcessWakeups())
         self.resume_run: MockType = mocker.create_autospec(ResumeRun, instance=True)
+        self.resume_run.execute.return_value = a_run()
         self.queue: MockType = mocker.create_autospec(RunQueue, instance=True)
         self.store(WAITING)
 
@@ -199,6 +201,18 @@ async def test_a_resume_of_an_agents_run_is_audited_with_its_node(ports: Ports) 
 
     [entry] = ports.state.audit.values()
     assert (entry.action, entry.details) == (AuditAction.WORKFLOW_RUN_RESUMED, {"nodes": ["guide"]})
+
+
+@pytest.mark.requirement("C3", "P2")
+async def test_an_approval_that_others_must_give_too_resumes_and_audits_nothing(ports: Ports) -> None:
+    approval = a_run_approval()
+    decision = CallDecision(tool_call_id=approval.tool_call_id, approve=True)
+    ports.resume_run.execute.return_value = a_waiting_run(a_use_awaiting(approval))
+
+    assert await ports.resume(agent=AgentNodeAnswer(node_id="guide", approvals=(decision,))) == WAITING
+
+    assert (ports.stored, ports.state.audit) == (WAITING, {})
+    ports.queue.submit.assert_not_awaited()
 
 
 async def test_answers_and_an_agents_calls_are_not_taken_together(ports: Ports) -> None:
