@@ -17,6 +17,7 @@ from domain.runs.run import Run
 from domain.threads.message import TextContent
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.server_form import KINDS
+from interfaces.console.sessions import AS_COOKIE
 from interfaces.console_paths import PATH
 
 HEADERS = {
@@ -150,11 +151,14 @@ class Pages:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> Response[str]:
-        """A page or a fragment."""
+        """A page or a fragment. A page that says that an impersonation is over removes its cookie."""
         text = self._environment.get_template(template).render(
             person=request.person, path=request.url.path, here=_address(request), **(context or {})
         )
-        return Response(text, status_code=status, media_type="text/html", headers={**HEADERS, **(headers or {})})
+        answer = Response(text, status_code=status, media_type="text/html", headers={**HEADERS, **(headers or {})})
+        if request.person is not None and request.person.is_acting_over and not request.htmx:
+            answer.delete_cookie(AS_COOKIE, path=PATH)
+        return answer
 
 
 def _address(request: ConsoleRequest) -> str:

@@ -25,10 +25,10 @@ from application.identity.session_of_user import SessionOfUser, SessionOfUserCom
 from application.mcp.oauth_client import PublicAddress
 from application.revocation.end_session import EndSession, EndSessionCommand
 from application.tools.ports import Box
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.console_session import SESSION_LASTS, ConsoleSession
-from domain.identity.impersonation import MAX_MINUTES, Impersonation
+from domain.identity.impersonation import Impersonation
 from domain.identity.user import User
 from domain.ids import ConsoleSessionId, IdentityProviderId, OrganizationId, UserId
 from interfaces.console_paths import PATH, SIGN_IN_PATH
@@ -45,13 +45,16 @@ _SAFE = frozenset({"GET", "HEAD"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
     """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the person signed in; None
-    with an API key. During an impersonation `principal` acts as another user, and `own` is who signed in."""
+    with an API key. During an impersonation `principal` acts as another user, `own` is who signed in, and `csrf` is of
+    it alone, so that no page changes anything as someone else than it shows. `is_acting_over`: the browser still has
+    the cookie of an impersonation that is over."""
 
     principal: Principal
     own: Principal
     csrf: str
     impersonation: Impersonation | None = None
     provider_id: IdentityProviderId | None = None
+    is_acting_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ class ConsoleSessions:
     - A session lasts twelve hours, at most as long as its key or its user is valid. Each sign-in has a new one.
     - A session that was ended is over in every process, also for copies of its cookie.
     - An impersonation that this session's own user or key began is in a second cookie. Once it is over, the session
-      continues without it.
+      continues without it, and pages of it change nothing any more.
     - The Host must name this service.
     - Changing requests must come from the console's own pages.
     """
@@ -159,7 +162,7 @@ class ConsoleSessions:
 
     def acting(self, token: str) -> Cookie:
         """The cookie of an impersonation that has begun."""
-        return self._cookie(self._box.encrypt(token.encode()).decode(), timedelta(minutes=MAX_MINUTES), AS_COOKIE)
+        return self._cookie(self._box.encrypt(token.encode()).decode(), SESSION_LASTS, AS_COOKIE)
 
     def not_acting(self) -> Cookie:
         """A cookie without an impersonation."""
@@ -192,20 +195,22 @@ class ConsoleSessions:
         return person if not as_cookie else await self._as_other(person, as_cookie)
 
     async def _as_other(self, person: SignedIn, cookie: str) -> SignedIn:
+        over = replace(person, is_acting_over=True)
         try:
             token = self._box.decrypt(cookie.encode("latin-1", "replace")).decode()
         except (ServiceError, ValueError):
-            return person
+            return over
         try:
             principal, impersonation = await self._as_others.of_token(token)
         except ServiceError as error:
             if error.kind is not ErrorKind.UNAUTHENTICATED:
                 raise
-            return person
+            return over
         if (impersonation.organization_id, impersonation.actor) != (person.own.organization_id, person.own.key_id):
-            return person
+            return over
         acting = replace(principal, session_id=person.own.session_id)
-        return replace(person, principal=acting, impersonation=impersonation)
+        csrf = hmac.digest(person.csrf.encode(), impersonation.id.encode(), "sha256").hex()
+        return replace(person, principal=acting, impersonation=impersonation, csrf=csrf)
 
     async def _principal(self, session: ConsoleSession, token: str | None) -> Principal:
         if token is not None:
@@ -279,8 +284,11 @@ def _require_same_origin(headers: dict[bytes, bytes]) -> None:
 
 
 def _require_csrf(headers: dict[bytes, bytes], person: SignedIn) -> None:
-    if not hmac.compare_digest(headers.get(CSRF_HEADER, b""), person.csrf.encode()):
-        raise _from_elsewhere()
+    if hmac.compare_digest(headers.get(CSRF_HEADER, b""), person.csrf.encode()):
+        return
+    if person.is_acting_over:
+        raise conflict("impersonation_over", "The impersonation is over. Reload the page to continue as yourself.")
+    raise _from_elsewhere()
 
 
 def _cookie_value(header: str, wanted: str) -> str | None:

@@ -46,7 +46,12 @@ async def signed_in(service: Service, token: str | None = None) -> dict[str, str
     """The headers of a browser whose owner has signed in, with what its pages send along."""
     answer = await browse(service, "POST", "/console/sign-in", data={"key": token or token_of(Role.ADMIN)})
     assert answer.status_code == 303, answer.text
-    cookie = {"cookie": f"{COOKIE}={answer.cookies[COOKIE]}"}
+    return await on_a_page(service, f"{COOKIE}={answer.cookies[COOKIE]}")
+
+
+async def on_a_page(service: Service, cookies: str) -> dict[str, str]:
+    """The headers that a page sends along, which was opened with these cookies."""
+    cookie = {"cookie": cookies}
     page = await browse(service, "GET", "/console", headers=cookie)
     found = re.search(r'"X-CSRF-Token": "([\w-]+)"', html.unescape(page.text))
     assert found is not None

@@ -13,7 +13,7 @@ from interfaces.console.sessions import AS_COOKIE
 from tests.builders import an_audit_event, numbered
 from tests.composition import MODEL
 from tests.integration.http.service import PLATFORM, Service, token_of
-from tests.integration.http.test_console import browse, signed_in, waiting_run
+from tests.integration.http.test_console import browse, on_a_page, signed_in, waiting_run
 from tests.integration.http.test_sessions import is_signed_in
 from tests.people_builders import USER, a_console_session, a_provider, a_user
 
@@ -137,7 +137,7 @@ async def test_a_browser_acts_as_a_user_with_a_banner_until_it_ends_it(ann: Serv
     entered = {"reason": "Ticket 4711", "minutes": "10"}
     answer = await browse(ann, "POST", f"/console/people/{USER}/impersonation", headers=admin, data=entered)
     assert answer.headers["hx-redirect"] == "/console"
-    both = admin | {"cookie": f"{admin['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}"}
+    both = await on_a_page(ann, f"{admin['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}")
     page = html.unescape((await browse(ann, "GET", "/console/runs", headers=both)).text)
     assert "You act as" in page
     assert (await browse(ann, "GET", "/console/people", headers=both)).status_code == 403
@@ -152,11 +152,34 @@ async def test_a_browser_acts_as_a_user_with_a_banner_until_it_ends_it(ann: Serv
     assert (await browse(ann, "GET", "/console/people", headers=both)).status_code == 200
 
 
+async def test_a_page_that_was_opened_as_another_user_changes_nothing_as_oneself_afterwards(ann: Service) -> None:
+    admin = await signed_in(ann, PLATFORM)
+    entered = {"reason": "Ticket 4711", "minutes": "10"}
+    begun_as = await browse(ann, "POST", f"/console/people/{USER}/impersonation", headers=admin, data=entered)
+    both = await on_a_page(ann, f"{admin['cookie']}; {AS_COOKIE}={begun_as.cookies[AS_COOKIE]}")
+    own_page = both | {"x-csrf-token": admin["x-csrf-token"]}
+    grant = {"may_impersonate": "yes"}
+    refused = await browse(ann, "POST", f"/console/people/{USER}", headers=own_page, data=grant)
+    assert refused.status_code == 403, "a page of oneself changes nothing as the user"
+    [impersonation] = (await ann.call("GET", f"/v1/users/{USER}/impersonation")).json()["data"]
+    await ann.call("DELETE", f"/v1/sessions/{impersonation['id']}")
+    over = await browse(ann, "POST", f"/console/people/{USER}", headers=both, data=grant)
+    assert (over.status_code, "The impersonation is over. Reload" in over.text) == (409, True)
+    without_cookie = both | {"cookie": admin["cookie"]}
+    assert (await browse(ann, "POST", f"/console/people/{USER}", headers=without_cookie, data=grant)).status_code == 403
+    stored = await ann.stores.users.get(a_user().organization_id, USER)
+    assert stored == a_user()
+    reloaded = await browse(ann, "GET", "/console/people", headers={"cookie": both["cookie"]})
+    assert (reloaded.status_code, "from here on you are yourself" in reloaded.text) == (200, True)
+    assert reloaded.headers["set-cookie"].startswith(f"{AS_COOKIE}=")
+    assert "Max-Age=0" in reloaded.headers["set-cookie"]
+
+
 async def test_signing_out_ends_the_session_and_the_impersonation(ann: Service) -> None:
     admin = await signed_in(ann, PLATFORM)
     entered = {"reason": "Ticket 4711", "minutes": "10"}
     answer = await browse(ann, "POST", f"/console/people/{USER}/impersonation", headers=admin, data=entered)
-    both = admin | {"cookie": f"{admin['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}"}
+    both = await on_a_page(ann, f"{admin['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}")
     assert (await browse(ann, "POST", "/console/sign-out", headers=both)).status_code == 200
     assert not await is_signed_in(ann, admin)
     assert (await ann.call("GET", "/v1/sessions?holder=all")).json()["data"] == []
