@@ -1,10 +1,12 @@
 """The contract of `PersonSecretStore`."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
 
 from domain.audit.event import AuditAction
+from domain.errors import invalid
 from domain.identity.user import UserStatus
 from domain.ids import AuditEventId, McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
@@ -13,6 +15,7 @@ from tests.builders import ORG, OTHER_ORG, after, an_audit_event
 from tests.contract.stores import Stores
 from tests.mcp_builders import PERSON_SERVER, a_secrets_server
 from tests.people_builders import USER, a_user
+from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("P3")
 
@@ -33,7 +36,7 @@ async def filled(stores: Stores) -> Stores:
 
 
 async def test_what_a_person_gave_comes_back_exactly_and_to_them_only(filled: Stores) -> None:
-    assert await filled.person_secrets.save(OWNER, GIVEN)
+    assert await filled.person_secrets.save(OWNER, lambda _: GIVEN)
     assert await filled.person_secrets.load(OWNER) == GIVEN
     for other in (
         OWNER._replace(person_id=OTHER),
@@ -44,16 +47,41 @@ async def test_what_a_person_gave_comes_back_exactly_and_to_them_only(filled: St
 
 
 async def test_what_is_given_again_replaces_what_there_was(filled: Stores) -> None:
-    await filled.person_secrets.save(OWNER, GIVEN)
+    await filled.person_secrets.save(OWNER, lambda _: GIVEN)
     newer = replace(GIVEN, revision="rev_2", given_at=after(5), values={"token": "other"})
-    await filled.person_secrets.save(OWNER, newer)
+    await filled.person_secrets.save(OWNER, lambda _: newer)
     assert await filled.person_secrets.load(OWNER) == newer
+
+
+async def test_of_values_that_are_given_at_the_same_time_all_are_kept(filled: Stores) -> None:
+    async def give(name: str) -> bool:
+        def decide(former: GivenSecrets | None) -> GivenSecrets:
+            return replace(GIVEN, values={**({} if former is None else former.values), name: name})
+
+        return await filled.person_secrets.save(OWNER, decide)
+
+    names = ["token", "user", "zone", "team"]
+    assert all(await asyncio.gather(*map(give, names)))
+    given = await filled.person_secrets.load(OWNER)
+    assert given is not None
+    assert given.values == {name: name for name in names}
+
+
+async def test_what_is_refused_changes_nothing(filled: Stores) -> None:
+    await filled.person_secrets.save(OWNER, lambda _: GIVEN)
+
+    def refuse(_: GivenSecrets | None) -> GivenSecrets:
+        raise invalid("account_secrets_invalid", "The secrets are not valid.")
+
+    with refused("account_secrets_invalid"):
+        await filled.person_secrets.save(OWNER, refuse)
+    assert await filled.person_secrets.load(OWNER) == GIVEN
 
 
 async def test_a_person_deletes_their_own_and_those_of_others_stay(filled: Stores) -> None:
     of_other = OWNER._replace(person_id=OTHER)
     for owner in (OWNER, of_other):
-        await filled.person_secrets.save(owner, GIVEN)
+        await filled.person_secrets.save(owner, lambda _: GIVEN)
     assert await filled.person_secrets.remove(OWNER)
     assert not await filled.person_secrets.remove(OWNER)
     assert await filled.person_secrets.load(OWNER) is None
@@ -70,21 +98,21 @@ async def test_a_person_deletes_their_own_and_those_of_others_stay(filled: Store
     ids=["no server", "no person", "no organization"],
 )
 async def test_nothing_is_stored_for_who_or_what_is_not_there(filled: Stores, owner: AccountOwner) -> None:
-    assert not await filled.person_secrets.save(owner, GIVEN)
+    assert not await filled.person_secrets.save(owner, lambda _: GIVEN)
     assert await filled.person_secrets.load(owner) is None
 
 
 async def test_a_person_who_is_not_active_has_none_and_gets_none(filled: Stores) -> None:
-    await filled.person_secrets.save(OWNER, GIVEN)
+    await filled.person_secrets.save(OWNER, lambda _: GIVEN)
     entry = an_audit_event(5, action=AuditAction.USER_UPDATED)
     await filled.users.change(ORG, USER, lambda user: (replace(user, status=UserStatus.DEACTIVATED), entry))
     assert await filled.person_secrets.load(OWNER) is None
-    assert not await filled.person_secrets.save(OWNER, GIVEN)
+    assert not await filled.person_secrets.save(OWNER, lambda _: GIVEN)
 
 
 async def test_grants_of_authorization_servers_are_apart(filled: Stores) -> None:
     owner = GrantOwner(*OWNER)
-    await filled.person_secrets.save(OWNER, GIVEN)
+    await filled.person_secrets.save(OWNER, lambda _: GIVEN)
     assert await filled.oauth.load(owner) == ()
     assert not await filled.oauth.remove(owner)
     assert await filled.person_secrets.load(OWNER) == GIVEN

@@ -1,5 +1,6 @@
 """Secrets that people gave for MCP servers, in memory."""
 
+from application.mcp.account_secrets import GiveSecrets
 from domain.identity.user import UserStatus
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from tests.doubles.state import InMemoryState
@@ -15,11 +16,11 @@ class InMemoryPersonSecretStore:
     async def load(self, owner: AccountOwner) -> GivenSecrets | None:
         return self.given.get(owner) if self._is_active(owner) else None
 
-    async def save(self, owner: AccountOwner, given: GivenSecrets) -> bool:
+    async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
         server = self._state.servers.get(owner.server_id)
         if server is None or server.organization_id != owner.organization_id or not self._is_active(owner):
             return False
-        self.given[owner] = given
+        self.given[owner] = decide(self.given.get(owner))
         return True
 
     async def remove(self, owner: AccountOwner) -> bool:

@@ -1,5 +1,6 @@
 """Accounts that consist of secrets which people give, beside those of authorization servers."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from application.mcp.authorization import (
@@ -17,6 +18,10 @@ from domain.mcp.server import McpServer
 SECRETS_MISSING = "The server requires secrets of the person for whom it is called, who has not given them."
 
 
+GiveSecrets = Callable[[GivenSecrets | None], GivenSecrets]
+"""What there is afterwards, by what there is now. It may raise."""
+
+
 class PersonSecretStore(Protocol):
     """Secrets that people gave for MCP servers, encrypted at rest. A person who is not active has none: nothing is read or
     stored for them."""
@@ -25,8 +30,9 @@ class PersonSecretStore(Protocol):
         """What the person gave for the server, whatever its address is now."""
         ...
 
-    async def save(self, owner: AccountOwner, given: GivenSecrets) -> bool:
-        """Store in place of what there is. False if the server is not stored, or the person is not active."""
+    async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
+        """Store what `decide` says in place of what there is, in one transaction: of two at a time, the second one sees what
+        the first one stored. False if the server is not stored, or the person is not active."""
         ...
 
     async def remove(self, owner: AccountOwner) -> bool:

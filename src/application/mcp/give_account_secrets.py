@@ -69,15 +69,7 @@ class GiveAccountSecrets:
             raise conflict("mcp_server_auth_mismatch", f"The MCP server {config.slug!r} takes no secrets of persons.")
         if command.address not in (None, address_of(config)):
             raise _changed(config)
-        former = await self._secrets.load(owner)
-        values = {**({} if former is None else former.of(config)), **command.values}
-        if wrong := list(_wrong(config, values)):
-            raise invalid("account_secrets_invalid", "The secrets are not valid.", *wrong)
-        now = self._clock.now()
-        given = GivenSecrets(
-            binding=binding_of_secrets(config), revision=self._ids.new("rev"), given_at=now, values=values
-        )
-        if not await self._secrets.save(owner, given):
+        if not await self._secrets.save(owner, lambda former: self._given(config, former, command.values)):
             raise _changed(config)
         try:
             # The revision is in the key of connections: the former secret is used no more, and those of others stay open.
@@ -86,6 +78,17 @@ class GiveAccountSecrets:
             await self._audit(command, server)
         await self._accounts.list_tools(server)
         return server
+
+    def _given(self, config: McpServerConfig, former: GivenSecrets | None, new: Mapping[str, str]) -> GivenSecrets:
+        values = {**({} if former is None else former.of(config)), **new}
+        if wrong := list(_wrong(config, values)):
+            raise invalid("account_secrets_invalid", "The secrets are not valid.", *wrong)
+        return GivenSecrets(
+            binding=binding_of_secrets(config),
+            revision=self._ids.new("rev"),
+            given_at=self._clock.now(),
+            values=values,
+        )
 
     async def _audit(self, command: GiveAccountSecretsCommand, server: McpServer) -> None:
         await self._audit_log.record(

@@ -112,7 +112,7 @@ async def drill_with_secrets(two: Two, *, people: int, calls: int) -> dict[str, 
             given = GivenSecrets(
                 binding=binding_of_secrets(server.config), revision=token, given_at=START, values={"token": token}
             )
-            assert await process.stores.person_secrets.save(AccountOwner(ORG, server.id, person), given)
+            assert await process.stores.person_secrets.save(AccountOwner(ORG, server.id, person), lambda _: given)
 
         async def call(number: int) -> None:
             person, process = names[number % people], (two.mine, two.other)[number // people % 2]
@@ -162,9 +162,8 @@ async def test_a_secret_that_is_replaced_or_deleted_in_one_process_is_so_in_the_
 
         secrets = two.mine.stores.person_secrets
         for token, told in protected.people.items():
-            await secrets.save(
-                owner, GivenSecrets(binding=binding, revision=token, given_at=START, values={"token": token})
-            )
+            given = GivenSecrets(binding=binding, revision=token, given_at=START, values={"token": token})
+            await secrets.save(owner, lambda _, given=given: given)  # type: ignore[misc]
             async with asyncio.timeout(PATIENCE_S):
                 while await there() != told:
                     pass

@@ -73,7 +73,7 @@ class World:
         given = GivenSecrets(
             binding=binding_of_secrets(of.config), revision=f"of {token}", given_at=START, values={"token": token}
         )
-        assert await self.secrets.save(AccountOwner(ORG, of.id, person), given)
+        assert await self.secrets.save(AccountOwner(ORG, of.id, person), lambda _: given)
 
     async def says(self, person: UserId | None, tool: str = "whoami", *, server: McpServer | None = None) -> str:
         scope = ConnectionScope(organization_id=ORG, thread_id=THREAD, run_id=RUN, person_id=person)

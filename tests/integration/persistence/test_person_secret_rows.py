@@ -34,7 +34,7 @@ async def filled(database: Database, box: SecretBox) -> SqlPersonSecretStore:
     servers, store = SqlMcpServerStore(database=database, box=box), SqlPersonSecretStore(database=database, box=box)
     await servers.add(a_secrets_server(), an_audit_event(2, action=AuditAction.MCP_SERVER_CREATED))
     await SqlUserStore(database=database).add(a_user(), ADDED)
-    assert await store.save(OWNER, GIVEN)
+    assert await store.save(OWNER, lambda _: GIVEN)
     return store
 
 

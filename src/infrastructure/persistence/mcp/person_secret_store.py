@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, bindparam, delete, select
 
+from application.mcp.account_secrets import GiveSecrets
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from infrastructure.persistence.columns.fields import json_fields
 from infrastructure.persistence.columns.upsert import upsert
@@ -38,26 +39,24 @@ class SqlPersonSecretStore:
         self._box = box
 
     async def load(self, owner: AccountOwner) -> GivenSecrets | None:
-        sealed = await self._database.read(
-            lambda connection: connection.execute(_load, _wanted(owner)).scalar_one_or_none(),
-            scope=owner.organization_id,
+        return await self._database.read(
+            lambda connection: self._stored(connection, owner), scope=owner.organization_id
         )
-        return None if sealed is None else _given.read(decode(self._box.decrypt(sealed).decode()))
 
-    async def save(self, owner: AccountOwner, given: GivenSecrets) -> bool:
-        row = {
-            "organization_id": owner.organization_id,
-            "server_id": owner.server_id,
-            "person_id": owner.person_id,
-            "issuer": OF_SECRETS,
-            "sealed": self._box.encrypt(encode(_given.write(given)).encode()),
-            "updated_at": given.given_at,
-        }
-
+    async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
         def unit(connection: Connection) -> bool:
             # A server or a person that is removed meanwhile leaves nothing behind.
             if any(connection.execute(one, _wanted(owner)).first() is None for one in (stored_server, locked_person)):
                 return False
+            given = decide(self._stored(connection, owner))
+            row = {
+                "organization_id": owner.organization_id,
+                "server_id": owner.server_id,
+                "person_id": owner.person_id,
+                "issuer": OF_SECRETS,
+                "sealed": self._box.encrypt(encode(_given.write(given)).encode()),
+                "updated_at": given.given_at,
+            }
             connection.execute(_save, row)
             return True
 
@@ -68,6 +67,10 @@ class SqlPersonSecretStore:
             lambda connection: connection.execute(_remove, _wanted(owner)).rowcount, scope=owner.organization_id
         )
         return removed > 0
+
+    def _stored(self, connection: Connection, owner: AccountOwner) -> GivenSecrets | None:
+        sealed = connection.execute(_load, _wanted(owner)).scalar_one_or_none()
+        return None if sealed is None else _given.read(decode(self._box.decrypt(sealed).decode()))
 
 
 def _wanted(owner: AccountOwner) -> Mapping[str, str]:

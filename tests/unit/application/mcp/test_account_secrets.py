@@ -32,7 +32,7 @@ class Both:
         assert owner is not None
         binding = binding_of_secrets(self.server.config)
         given = GivenSecrets(binding=binding, revision="r", given_at=START, values=values)
-        assert await self.secrets.save(owner, given)
+        assert await self.secrets.save(owner, lambda _: given)
 
 
 async def test_all_secrets_are_an_account_and_some_of_them_are_none() -> None:
