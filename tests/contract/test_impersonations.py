@@ -43,6 +43,13 @@ async def test_an_impersonation_is_found_by_id_by_token_and_by_its_user(people: 
     assert await people.impersonations.of_user(OTHER_ORG, USER, since=START) == ()
 
 
+async def test_many_impersonations_hide_none_of_those_before(people: Stores) -> None:
+    begun = [an_impersonation(number, began_s=number) for number in range(60)]
+    for number, each in enumerate(begun):
+        await people.impersonations.add(each, audit(number))
+    assert await people.impersonations.of_user(ORG, USER, since=START) == tuple(reversed(begun))
+
+
 async def test_an_open_impersonation_is_ended_once(people: Stores) -> None:
     first, expired = an_impersonation(), an_impersonation(2)
     await people.impersonations.add(first, audit(1))

@@ -8,8 +8,6 @@ from domain.identity.impersonation import SHOWN_FOR, Impersonation
 from domain.ids import ImpersonationId, OrganizationId, UserId
 from tests.doubles.state import InMemoryState
 
-_SHOWN = 50
-
 
 class InMemoryImpersonationStore:
     """The `ImpersonationStore` port over shared in-memory tables."""
@@ -44,7 +42,7 @@ class InMemoryImpersonationStore:
             for each in self._state.impersonations.values()
             if (each.organization_id, each.user_id) == (organization_id, user_id) and each.created_at >= since
         ]
-        return tuple(sorted(found, key=lambda each: (each.created_at, each.id), reverse=True)[:_SHOWN])
+        return tuple(sorted(found, key=lambda each: (each.created_at, each.id), reverse=True))
 
     async def end(self, organization_id: OrganizationId, impersonation_id: ImpersonationId, audit: AuditEvent) -> bool:
         """End an open one."""

@@ -147,7 +147,7 @@ class ImpersonationStore(Protocol):
     async def of_user(
         self, organization_id: OrganizationId, user_id: UserId, *, since: datetime
     ) -> tuple[Impersonation, ...]:
-        """At most 50 of those that began since then, newest first."""
+        """Those that began since then, newest first."""
 
     async def end(self, organization_id: OrganizationId, impersonation_id: ImpersonationId, audit: AuditEvent) -> bool:
         """End at `audit.at`. False if there is none that is open then."""

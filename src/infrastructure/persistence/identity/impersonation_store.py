@@ -12,7 +12,6 @@ from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import impersonation
 
-_SHOWN = 50
 _one = (
     impersonation.c.organization_id == bindparam("of_organization"),
     impersonation.c.id == bindparam("of_impersonation"),
@@ -31,7 +30,6 @@ _of_user = (
         impersonation.c.created_at >= bindparam("since"),
     )
     .order_by(impersonation.c.created_at.desc(), impersonation.c.id.desc())
-    .limit(_SHOWN)
 )
 _delete_old = delete(impersonation).where(
     impersonation.c.organization_id == bindparam("of_organization"),

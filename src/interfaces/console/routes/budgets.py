@@ -9,7 +9,6 @@ from litestar.di import NamedDependency
 
 from application.agents.queries import ListAgents
 from application.identity.queries import GetOrganization
-from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
@@ -101,7 +100,7 @@ class Budgets:
     async def _sums(self, principal: Principal, by: UsageKey) -> tuple[UsageSum, ...]:
         today = self._clock.now().date()
         wanted = UsageFilter(since=today, until=today, by=frozenset({by}))
-        return (await self._get_usage.execute(principal, wanted, PageRequest(limit=MAX_PAGE_SIZE))).items
+        return await all_of(lambda page: self._get_usage.execute(principal, wanted, page))
 
 
 def _fullest_first(gauges: Iterable[Gauge]) -> list[Gauge]:

@@ -8,12 +8,14 @@ from pytest_mock import MockerFixture
 
 from application.agents.queries import ListAgents
 from application.identity.queries import GetOrganization
-from application.system.pages import Page
+from application.system.pages import Page, PageRequest
+from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
+from domain.identity.api_key import Principal
 from domain.identity.impersonation import as_others
 from domain.ids import ApiKeyId
 from domain.usage.daily_usage import UsageSum
-from interfaces.console.routes.budgets import Budgets
+from interfaces.console.routes.budgets import Budgets, Gauge
 from tests.builders import an_organization
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import USER
@@ -37,18 +39,37 @@ def a_sum(started_by: str, cost: str) -> UsageSum:
     )
 
 
-@pytest.mark.requirement("P2", "P7")
-async def test_what_a_user_spends_acting_as_others_is_in_their_own_gauge(mocker: MockerFixture) -> None:
+async def user_gauges(mocker: MockerFixture, usage: GetUsage) -> list[Gauge]:
+    """Where each user has 4 USD a day."""
     organization = mocker.create_autospec(GetOrganization, instance=True)
     organization.execute.return_value = replace(an_organization(), user_daily_budget_usd=Decimal(4))
     agents = mocker.create_autospec(ListAgents, instance=True)
     agents.execute.return_value = Page(items=())
+    budgets = Budgets(get_organization=organization, list_agents=agents, get_usage=usage, clock=FixedClock())
+    users = (await budgets.of(a_principal()))["users"]
+    assert isinstance(users, list)
+    return users
+
+
+@pytest.mark.requirement("P2", "P7")
+async def test_what_a_user_spends_acting_as_others_is_in_their_own_gauge(mocker: MockerFixture) -> None:
     usage = mocker.create_autospec(GetUsage, instance=True)
     as_another = as_others(ApiKeyId(USER))
     usage.execute.return_value = Page(
         items=(a_sum(USER, "1"), a_sum(f"{as_another}usr_bob", "0.5"), a_sum(f"{as_another}usr_cleo", "0.5"))
     )
-    budgets = Budgets(get_organization=organization, list_agents=agents, get_usage=usage, clock=FixedClock())
-    users = (await budgets.of(a_principal()))["users"]
-    assert isinstance(users, list)
-    assert [(each.name, each.spent, each.percent) for each in users] == [(USER, Decimal(2), 50)]
+    assert [(each.name, each.spent, each.percent) for each in await user_gauges(mocker, usage)] == [
+        (USER, Decimal(2), 50)
+    ]
+
+
+@pytest.mark.requirement("P7")
+async def test_all_pages_of_the_sums_are_read(mocker: MockerFixture) -> None:
+    def pages(_: Principal, wanted: UsageFilter, page: PageRequest) -> Page[UsageSum]:
+        if page.cursor is None:
+            return Page(items=(a_sum(USER, "2"),), next_cursor="more")
+        return Page(items=(a_sum("usr_bob", "1"),))
+
+    usage = mocker.create_autospec(GetUsage, instance=True)
+    usage.execute.side_effect = pages
+    assert [each.name for each in await user_gauges(mocker, usage)] == [USER, "usr_bob"]
