@@ -18,40 +18,42 @@ from application.mcp.ports import (
     ProgressCallback,
 )
 from application.system.lru import LruCache
-from domain.ids import McpServerId
+from domain.ids import McpServerId, UserId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.client_request import ClientAnswer, ClientRequest
+from domain.mcp.server import McpServer
 from infrastructure.secrets.redaction import Redactor
 
-_SERVERS = 10_000
+_CAPACITY = 50_000
 _MAX_DEPTH = 64
+_Key = tuple[McpServerId, UserId | None]
 
 
 class KnownSecrets:
-    """Secrets by server: a server's replies must not reveal whether a text is another
-    organization's secret. `everywhere` hides them from logs and traces."""
+    """Secrets by server and the person it acts for: a server's replies must not reveal whether a text is another
+    organization's or person's secret. `everywhere` hides them from logs and traces."""
 
     def __init__(self, everywhere: Redactor) -> None:
         self._everywhere = everywhere
         self._nothing = Redactor()
-        self._of_server: LruCache[McpServerId, Redactor] = LruCache(_SERVERS)
+        self._of_server: LruCache[_Key, Redactor] = LruCache(_CAPACITY)
 
-    def register(self, server_id: McpServerId, *values: str) -> None:
+    def register(self, server: McpServer, *values: str) -> None:
         """Add secrets passed to the server."""
         if not values:
             return
         self._everywhere.register(*values)
-        known = self._of_server.get(server_id) or Redactor()
+        known = self._of_server.get(_key(server)) or Redactor()
         known.register(*values)
-        self._of_server.put(server_id, known)
+        self._of_server.put(_key(server), known)
 
-    def redact(self, server_id: McpServerId, text: str) -> str:
+    def redact(self, server: McpServer, text: str) -> str:
         """The server's output for people, without its secrets and secret-like texts."""
-        return (self._of_server.get(server_id) or self._nothing).redact(text)
+        return (self._of_server.get(_key(server)) or self._nothing).redact(text)
 
-    def hide_in(self, server_id: McpServerId, reply: McpReply) -> McpReply:
+    def hide_in(self, server: McpServer, reply: McpReply) -> McpReply:
         """The server's reply for models, without its secrets."""
-        known = self._of_server.get(server_id)
+        known = self._of_server.get(_key(server))
         if known is None:
             return reply
         return replace(
@@ -61,29 +63,29 @@ class KnownSecrets:
             input_required=_hidden_asked(known, reply.input_required),
         )
 
-    def hide_in_json(self, server_id: McpServerId, value: JsonObject) -> JsonObject:
+    def hide_in_json(self, server: McpServer, value: JsonObject) -> JsonObject:
         """A value of the server, without its secrets."""
-        known = self._of_server.get(server_id)
+        known = self._of_server.get(_key(server))
         return value if known is None else cast(JsonObject, _hidden_value(known, value))
 
-    def hide_in_failure(self, server_id: McpServerId, failure: McpFailure) -> None:
+    def hide_in_failure(self, server: McpServer, failure: McpFailure) -> None:
         """Remove the server's secrets from the failure's texts."""
-        known = self._of_server.get(server_id)
+        known = self._of_server.get(_key(server))
         if known is not None:
             failure.detail = known.hide(failure.detail)
 
     @contextmanager
-    def hidden_in_failures(self, server_id: McpServerId) -> Iterator[None]:
+    def hidden_in_failures(self, server: McpServer) -> Iterator[None]:
         """Remove the server's secrets from failures that leave the block."""
         try:
             yield
         except McpFailure as failure:
-            self.hide_in_failure(server_id, failure)
+            self.hide_in_failure(server, failure)
             raise
 
-    def hiding(self, server_id: McpServerId, on_progress: ProgressCallback | None) -> ProgressCallback | None:
+    def hiding(self, server: McpServer, on_progress: ProgressCallback | None) -> ProgressCallback | None:
         """The callback, called without the server's secrets."""
-        known = self._of_server.get(server_id)
+        known = self._of_server.get(_key(server))
         if known is None or on_progress is None:
             return on_progress
 
@@ -93,9 +95,9 @@ class KnownSecrets:
 
         return told
 
-    def hiding_in(self, server_id: McpServerId, call: McpCall) -> McpCall:
+    def hiding_in(self, server: McpServer, call: McpCall) -> McpCall:
         """The call, with log messages and requests to its caller without the server's secrets."""
-        known, tap = self._of_server.get(server_id), call.logs
+        known, tap = self._of_server.get(_key(server)), call.logs
         if known is not None and call.relay is not None:
             call = replace(call, relay=_HidingRelay(call.relay, known))
         if known is None or tap is None:
@@ -128,6 +130,10 @@ class _HidingRelay:
 
     async def ask(self, requests: tuple[ClientRequest, ...]) -> Mapping[str, ClientAnswer]:
         return await self._relay.ask(tuple(_hidden_request(self._known, request) for request in requests))
+
+
+def _key(server: McpServer) -> _Key:
+    return server.id, server.person_id
 
 
 def _hidden_request(known: Redactor, request: ClientRequest) -> ClientRequest:

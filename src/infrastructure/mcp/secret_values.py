@@ -47,7 +47,7 @@ class SecretValues:
         values = {name: await self.value(server, f"{group}.{name}", value) for name, value in given.items()}
         for name, value in values.items():
             is_named = isinstance(given[name], SecretRef)
-            self._known.register(server.id, *((value,) if is_named else ()), *secrets_in(name, value))
+            self._known.register(server, *((value,) if is_named else ()), *secrets_in(name, value))
         return values
 
     async def headers(self, server: McpServer, given: Mapping[str, SecretValue]) -> dict[str, str]:
@@ -102,11 +102,11 @@ class SecretValues:
 
     def hide(self, server: McpServer, *values: str) -> None:
         """Hide values passed to the server."""
-        self._known.register(server.id, *values)
+        self._known.register(server, *values)
 
     def redact(self, server: McpServer, text: str) -> str:
         """The server's output, without its secrets."""
-        return self._known.redact(server.id, text)
+        return self._known.redact(server, text)
 
 
 def require_header_value(place: str, value: str) -> None:

@@ -49,7 +49,9 @@ class Protected:
             return Response(status_code=202)
         result = result_of(message["method"], message.get("params", {}))
         if message["method"] == "tools/call":
-            told = f"leaked {token}" if message["params"]["name"] == "leak" else self.people[token]
+            told = {"leak": f"leaked {token}", "guess": "tok-ann tok-ben"}.get(
+                message["params"]["name"], self.people[token]
+            )
             result = {"content": [{"type": "text", "text": told}]}
         reply = {"error": {"code": -32601, "message": "No."}} if result is None else {"result": result}
         return JSONResponse({"jsonrpc": "2.0", "id": message["id"], **reply})
@@ -133,6 +135,16 @@ async def test_without_a_secret_or_a_person_nothing_is_sent_and_the_server_is_no
             assert (await world.failure(person)).kind is McpFailureKind.NEEDS_AUTH
         assert len(world.protected.sent) == sent
         assert world.connections.status(world.server).state is ServerState.CONNECTED
+
+
+async def test_an_answer_to_one_person_does_not_tell_the_secret_of_another() -> None:
+    async with a_world() as world:
+        await world.give(ANN, "tok-ann")
+        await world.give(BEN, "tok-ben")
+        for person in (ANN, BEN):
+            await world.says(person)
+        assert await world.says(ANN, "guess") == f"{REDACTED} tok-ben"
+        assert await world.says(BEN, "guess") == f"tok-ann {REDACTED}"
 
 
 async def test_a_replaced_secret_is_used_at_once_and_a_deleted_one_no_more() -> None:

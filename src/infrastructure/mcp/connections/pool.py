@@ -138,17 +138,17 @@ class SdkMcpConnections:
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
         """Raises: McpFailure. Cancelling the wait cancels the call by protocol."""
-        record, known = self._admit(server), self._known_secrets
+        record, known, acting = self._admit(server), self._known_secrets, server.acting_for(scope.person_id)
         deadline = asyncio.get_running_loop().time() + call.timeout_s
 
         def send(session: ServerSession) -> Awaitable[McpReply]:
             # The secrets of the server are known only once it is connected.
-            return session.call_tool(known.hiding_in(server.id, call), deadline, known.hiding(server.id, on_progress))
+            return session.call_tool(known.hiding_in(acting, call), deadline, known.hiding(acting, on_progress))
 
         try:
-            return known.hide_in(server.id, await self._request(record, scope, deadline, send))
+            return known.hide_in(acting, await self._request(record, scope, deadline, send))
         except McpFailure as failure:
-            known.hide_in_failure(server.id, failure)
+            known.hide_in_failure(acting, failure)
             if failure.kind in LOGGED_FAILURES:
                 self._log_of(record).note(f"{call.tool_name}: {failure.detail}")
             raise
@@ -156,9 +156,10 @@ class SdkMcpConnections:
     async def ask(self, server: McpServer, scope: ConnectionScope, request: ContentRequest) -> Mapping[str, object]:
         _require_contents(server)
         deadline = asyncio.get_running_loop().time() + request.timeout_s
-        with self._known_secrets.hidden_in_failures(server.id):
+        acting = server.acting_for(scope.person_id)
+        with self._known_secrets.hidden_in_failures(acting):
             result = await self._request(self._admit(server), scope, deadline, lambda one: one.ask(request, deadline))
-        return self._known_secrets.hide_in_json(server.id, result)
+        return self._known_secrets.hide_in_json(acting, result)
 
     async def follow_resources(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> None:
         _require_contents(server)
@@ -215,7 +216,7 @@ class SdkMcpConnections:
     def logs(self, server: McpServer) -> str:
         """The bounded tail of a started server's error output, and of call failures."""
         log = self._logs.get((server.organization_id, server.id))
-        return self._known_secrets.redact(server.id, log.text()) if log else ""
+        return self._known_secrets.redact(server, log.text()) if log else ""
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         """Reset crashes and connection failures."""

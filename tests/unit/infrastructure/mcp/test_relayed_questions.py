@@ -10,13 +10,14 @@ from pytest_mock import MockerFixture
 
 from application.mcp.ports import McpCall, McpFailure, McpFailureKind, McpReply
 from application.system.deadline import Deadline
-from domain.ids import McpServerId
 from domain.json_value import JsonObject
 from domain.mcp.client_request import ClientAnswer, ClientRequest, ClientRequestKind
+from domain.mcp.server import Credentials
 from infrastructure.mcp.connections.asked_calls import AskedCalls
 from infrastructure.mcp.connections.input_requests import read_input_required
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.secrets.redaction import Redactor
+from tests.mcp_builders import a_person_server
 
 FORM: JsonObject = {"type": "object", "properties": {"colour": {"type": "string"}}}
 RED: JsonObject = {"action": "accept", "content": {"colour": "red"}}
@@ -129,7 +130,7 @@ async def test_a_models_answer_is_passed_on_and_anything_else_is_a_refusal(
 
 @pytest.mark.requirement("F5", "B12")
 async def test_a_server_s_secrets_are_in_nothing_that_it_asks() -> None:
-    known, caller, server = KnownSecrets(Redactor()), Caller(RED), McpServerId("mcp_1")
+    known, caller, server = KnownSecrets(Redactor()), Caller(RED), a_person_server(Credentials.ORGANIZATION)
     known.register(server, "s3cret-of-the-server")
     caller.may_answer.set()
     params: JsonObject = {"message": "Is it s3cret-of-the-server?", "requestedSchema": FORM}
