@@ -15,7 +15,7 @@ from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, GatewaySessionId
-from tests.builders import KEY, ORG, OTHER_ORG, START, after, an_audit_event
+from tests.builders import KEY, ORG, OTHER_ORG, START, a_key, after, an_audit_event
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD
 from tests.gateway_builders import CLIENT, CODE, a_client_grant, a_gateway_session
@@ -116,6 +116,24 @@ async def test_the_token_of_a_client_finds_nothing_once_its_person_is_refused(st
         await stores.users.change(ORG, USER, lambda _, holder=holder: holder)  # type: ignore[misc]
         assert await stores.gateway_sessions.by_token_hash("hash") == (SESSION if permissions else None)
     await stores.identity_providers.delete(ORG, PROVIDER, an_audit_event(7))
+    assert await stores.gateway_sessions.by_token_hash("hash") is None
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("opener", [USER, KEY])
+async def test_a_session_is_found_while_the_role_of_who_opened_it_may_open_sessions(
+    stores: Stores, opener: str
+) -> None:
+    role = replace(SUPPORT, permissions=(Permission.RUNS_START, Permission.GATEWAY_OPEN))
+    await stores.custom_roles.add(role, an_audit_event(2))
+    await stores.identity_providers.add(a_provider(), an_audit_event(3))
+    await stores.user_access.add(a_user(role=Role.VIEWER, custom_role=role.name), an_audit_event(4))
+    await stores.identity.add_key(a_key(role=Role.VIEWER, custom_role=role.name), an_audit_event(5))
+    own = replace(SESSION, client_id=None, client_name=None, token_expires_at=None, created_by=ApiKeyId(opener))
+    await stores.gateway_sessions.add(own, CREATED, thread=OWN_THREAD)
+    assert await stores.gateway_sessions.by_token_hash("hash") == own
+    lesser = replace(role, permissions=(Permission.RUNS_START,), version=2)
+    await stores.custom_roles.change(ORG, role.name, lambda _: (lesser, an_audit_event(6)))
     assert await stores.gateway_sessions.by_token_hash("hash") is None
 
 

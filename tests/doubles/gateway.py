@@ -51,7 +51,7 @@ class InMemoryGatewaySessionStore:
         """The session of that token, or None."""
         sessions = (stored.session for stored in self._state.gateway_sessions.values())
         found = next((session for session in sessions if session.token_hash == token_hash), None)
-        if found is None or (found.client_id is not None and not self._is_admitted(found)):
+        if found is None or not self._is_admitted(found):
             return None
         return self._as_read(found)
 
@@ -91,13 +91,17 @@ class InMemoryGatewaySessionStore:
         return True
 
     def _is_admitted(self, session: GatewaySession) -> bool:
-        user = self._state.users.get(UserId(session.created_by))
-        if user is None or user.status is not UserStatus.ACTIVE:
+        needed = Permission.GATEWAY_OPEN if session.client_id is None else Permission.RUNS_START
+        user, key = self._state.users.get(UserId(session.created_by)), self._state.keys.get(session.created_by)
+        holder = user or key
+        if holder is None:
+            return session.client_id is None
+        roles = [role for role in self._state.custom_roles.values() if role.organization_id == holder.organization_id]
+        if needed not in permissions_held(roles, holder.role, holder.custom_role):
             return False
-        roles = [role for role in self._state.custom_roles.values() if role.organization_id == user.organization_id]
-        if Permission.RUNS_START not in permissions_held(roles, user.role, user.custom_role):
-            return False
-        return user.provider_id in self._state.identity_providers
+        if user is None:
+            return session.client_id is None
+        return user.status is UserStatus.ACTIVE and user.provider_id in self._state.identity_providers
 
     def _as_read(self, session: GatewaySession) -> GatewaySession:
         """As revoked, if its run is over; with the limit of its key."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import Connection, Text, bindparam, cast, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, Text, and_, bindparam, cast, func, not_, or_, select, update
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -45,29 +45,35 @@ _with_end = select(
 _get = _with_end.where(
     gateway_session.c.organization_id == bindparam("of_organization"), gateway_session.c.id == bindparam("session_id")
 )
-_may_start_runs = or_(
-    user_account.c.role != Role.VIEWER.value,
-    select(custom_role.c.name)
-    .where(
-        custom_role.c.organization_id == user_account.c.organization_id,
-        custom_role.c.name == user_account.c.custom_role,
-        cast(custom_role.c.permissions, Text).contains(f'"{Permission.RUNS_START.value}"'),
+
+
+def _permits(holder: Table, permission: Permission) -> ColumnElement[bool]:
+    """Whether the role of a user or a key has the permission."""
+    return or_(
+        holder.c.role.in_([role.value for role in Role if permission in role.permissions]),
+        select(custom_role.c.name)
+        .where(
+            custom_role.c.organization_id == holder.c.organization_id,
+            custom_role.c.name == holder.c.custom_role,
+            cast(custom_role.c.permissions, Text).contains(f'"{permission.value}"'),
+        )
+        .exists(),
     )
-    .exists(),
+
+
+_of_user = select(user_account.c.id).where(user_account.c.id == gateway_session.c.created_by)
+# What a person granted or opened ends with the person's access.
+_admitted = _of_user.join(identity_provider, identity_provider.c.id == user_account.c.provider_id).where(
+    user_account.c.status == UserStatus.ACTIVE.value
 )
-# What a person granted ends with the person's access.
-_admitted = (
-    select(user_account.c.id)
-    .join(identity_provider, identity_provider.c.id == user_account.c.provider_id)
-    .where(
-        user_account.c.id == gateway_session.c.created_by,
-        user_account.c.status == UserStatus.ACTIVE.value,
-        _may_start_runs,
-    )
-    .exists()
+_granted = _admitted.where(_permits(user_account, Permission.RUNS_START)).exists()
+_opened = or_(
+    _admitted.where(_permits(user_account, Permission.GATEWAY_OPEN)).exists(),
+    and_(not_(_of_user.exists()), or_(api_key.c.id.is_(None), _permits(api_key, Permission.GATEWAY_OPEN))),
 )
 _by_hash = _with_end.where(
-    gateway_session.c.token_hash == bindparam("token_hash"), or_(gateway_session.c.client_id.is_(None), _admitted)
+    gateway_session.c.token_hash == bindparam("token_hash"),
+    or_(and_(gateway_session.c.client_id.is_not(None), _granted), and_(gateway_session.c.client_id.is_(None), _opened)),
 )
 _open_session = (
     gateway_session.c.organization_id == bindparam("of_organization"),
