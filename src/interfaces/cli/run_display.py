@@ -18,7 +18,7 @@ class EventFields:
 
     seq: int = 0
     text: str = ""
-    message: MessageView | None = None
+    message: MessageView | str | None = None
     reason: str = ""
     model: str = ""
     attempt: int = 0
@@ -57,7 +57,7 @@ class PlainRunDisplay:
         """The next event."""
         if line := _line_for(kind, event):
             self.remark(line)
-        elif kind == "message.completed" and event.message is not None and _asks_for_tools(event.message):
+        elif kind == "message.completed" and isinstance(event.message, dict) and _asks_for_tools(event.message):
             # A message that asks for none is the run's output, which stdout gets.
             self._said(_text_of(event.message).strip())
 
@@ -94,7 +94,7 @@ class LiveRunDisplay:
             case "message.delta":
                 self._streamed += event.text
                 self._write(event.text)
-            case "message.completed" if event.message is not None and event.message["role"] == "assistant":
+            case "message.completed" if isinstance(event.message, dict) and event.message["role"] == "assistant":
                 if not self._streamed:
                     self._write(_text_of(event.message))
                 self._close_message()
@@ -153,6 +153,8 @@ def _line_for(kind: str, event: EventFields) -> str:
             return f"The model call failed; attempt {event.attempt} asks {event.model}{wait}"
         case "tool.started":
             return f"→ {event.name} {short_json(event.params)}"
+        case "tool.progress" if isinstance(event.message, str) and event.message:
+            return f"… {one_line(event.message, _ERROR_LIMIT)}"
         case "tool.executed":
             return f"← {event.name} done{_took(event)}"
         case "tool.failed":
