@@ -19,6 +19,8 @@ STRETCH = 200
 """Threads per query."""
 WORKFLOW_RUNS = 20
 """Workflow runs per transaction."""
+NOTICES = 200
+"""Notices per transaction."""
 _NOT_WRITTEN = "archive_failed"
 
 
@@ -51,6 +53,8 @@ class ApplyRetention:
       calls, approvals and sources. A thread with an unfinished run, or in quarantine, stays.
     - A workflow run is removed `retention_days` after its end, with its outputs. The runs of its
       agents are removed with their threads.
+    - Notices to the webhook of the inbox are removed with their run, workflow run or MCP server, and those of gateway
+      sessions after `retention_days`. They are not counted.
     - With an archive, a thread's runs are written there before anything of it is removed. If they cannot be written, it
       stays, and so do the threads after it. If they cannot be read, it stays alone.
     - The audit trail is pruned by whole days (UTC). Otherwise every sweep would prune the record of
@@ -89,6 +93,7 @@ class ApplyRetention:
         try:
             await self._remove_archived_threads(command.organization_id, before, tally)
             await self._remove_workflow_runs(command.organization_id, before, tally)
+            await self._remove_notices(command.organization_id, before)
             tally.audit_events = await self._prune(command.organization_id, before)
         finally:
             applied = tally.applied()
@@ -140,6 +145,10 @@ class ApplyRetention:
         while removed == WORKFLOW_RUNS:
             removed = await self._retention.remove_workflow_runs(organization_id, before, limit=WORKFLOW_RUNS)
             tally.workflow_runs += removed
+
+    async def _remove_notices(self, organization_id: OrganizationId, before: datetime) -> None:
+        while await self._retention.remove_notices(organization_id, before, limit=NOTICES) == NOTICES:
+            pass
 
     async def _prune(self, organization_id: OrganizationId, before: datetime) -> int:
         day = before.replace(hour=0, minute=0, second=0, microsecond=0)

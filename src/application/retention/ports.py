@@ -75,6 +75,10 @@ class RetentionStore(Protocol):
         and events. A workflow that was deleted before then is removed after its last run. Returns
         how many runs were removed."""
 
+    async def remove_notices(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
+        """Remove up to `limit` notices to the webhook of the inbox, stored before `before`, that are of no run, workflow run
+        or MCP server: those of gateway sessions. Returns how many."""
+
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Remove up to `limit` keys that were used at `before` or earlier; returns how many."""
 

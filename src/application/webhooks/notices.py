@@ -18,7 +18,8 @@ from domain.workflows.run import WorkflowRun
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
     """Something that began to wait. `item` is its key in the inbox, `name` says it in a word; texts of people and models are
-    left out, as chats hold messages for long. With its run, workflow run or MCP server it is removed."""
+    left out, as chats hold messages for long. With its run, workflow run or MCP server it is removed, and that of a gateway session
+    by `ApplyRetention`."""
 
     id: WebhookDeliveryId
     organization_id: OrganizationId

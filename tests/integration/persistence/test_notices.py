@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from application.system.pages import PageRequest
+from application.webhooks.notices import of_approvals
 from domain.audit.event import AuditAction
 from domain.json_value import JsonObject
 from domain.runs.run import RunStatus
@@ -16,9 +17,11 @@ from domain.workflows.execution import NodeRun
 from domain.workflows.graph import Workflow
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import webhook_delivery
+from infrastructure.persistence.webhooks.notice_rows import add_notices
 from tests.approval_builders import awaiting_approval_call
 from tests.builders import (
     ORG,
+    OTHER_ORG,
     RUN,
     SERVER,
     START,
@@ -36,6 +39,7 @@ from tests.contract.run_steps import finish_step, reply_step, run_number, start_
 from tests.contract.stores import Stores
 from tests.contract.test_canaries import QUARANTINE
 from tests.contract.test_workflow_runs import DEFINITION, ID, WORKFLOW, a_run
+from tests.gateway_builders import a_gateway_approval
 
 pytestmark = pytest.mark.requirement("U6")
 SECRET = "CHAT_HOOK"
@@ -140,3 +144,17 @@ async def test_a_notice_goes_with_what_waited(stores: Stores, database: Database
     assert await database.read(parents, scope=SYSTEM) == alone
     assert await stores.servers.delete(ORG, SERVER, an_audit_event(305, action=AuditAction.MCP_SERVER_DELETED))
     assert WebhookEvent.TOOL_QUARANTINED not in {each.event for each in await notices(stores)}
+
+
+@pytest.mark.requirement("E7")
+async def test_notices_of_gateway_sessions_go_by_age(stores: Stores, database: Database) -> None:
+    await with_webhook(stores)
+    await everything(stores)
+    old, young = (replace(a_gateway_approval(number), created_at=after(number)) for number in (1, 2))
+    await database.write(lambda connection: add_notices(connection, of_approvals((old, young))), scope=ORG)
+    remove = stores.retention.remove_notices
+    assert await remove(OTHER_ORG, after(900), limit=9) == 0
+    assert [await remove(ORG, after(2), limit=9) for _ in range(2)] == [1, 0]
+    assert len(await notices(stores)) == 5
+    assert [await remove(ORG, after(900), limit=1) for _ in range(2)] == [1, 0]
+    assert len(await notices(stores)) == 4

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, exist
 
 from application.retention.ports import IdleThreads, Removed, ThreadPlace
 from domain.ids import OrganizationId, ThreadId
+from domain.webhooks.delivery import NOTICES
 from infrastructure.persistence.columns.column_types import Moment
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import (
@@ -17,6 +18,7 @@ from infrastructure.persistence.tables import (
     run_event,
     source,
     thread,
+    webhook_delivery,
     workflow,
     workflow_run,
 )
@@ -130,6 +132,24 @@ _remove_unused_workflows = delete(workflow).where(
     workflow.c.deleted_at < _before,
     ~exists().where(workflow_run.c.workflow_id == workflow.c.id),
 )
+_remove_notices = delete(webhook_delivery).where(
+    webhook_delivery.c.id.in_(
+        select(webhook_delivery.c.id)
+        .where(
+            webhook_delivery.c.organization_id == bindparam("of_organization"),
+            # As literals: then the planner finds the index of notices.
+            webhook_delivery.c.event.in_(
+                bindparam("notices", [event.value for event in NOTICES], expanding=True, literal_execute=True)
+            ),
+            webhook_delivery.c.created_at < _before,
+            webhook_delivery.c.run_id.is_(None),
+            webhook_delivery.c.workflow_run_id.is_(None),
+            webhook_delivery.c.server_id.is_(None),
+        )
+        .order_by(webhook_delivery.c.created_at, webhook_delivery.c.id)
+        .limit(bindparam("at_most"))
+    )
+)
 _forget_authorizations = delete(oauth_authorization).where(
     oauth_authorization.c.state_hash.in_(
         select(oauth_authorization.c.state_hash)
@@ -202,6 +222,12 @@ class SqlRetentionStore:
             return removed
 
         return await self._database.write(unit, scope=organization_id)
+
+    async def remove_notices(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
+        wanted = {"of_organization": organization_id, "before": before, "at_most": limit}
+        return await self._database.write(
+            lambda connection: connection.execute(_remove_notices, wanted).rowcount, scope=organization_id
+        )
 
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         wanted = {"of_organization": organization_id, "before": before, "at_most": limit}

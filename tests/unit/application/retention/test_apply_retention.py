@@ -9,6 +9,7 @@ from pytest_mock import MockerFixture, MockType
 from application.audit.ports import AuditLog
 from application.audit.prune_audit import PruneAudit
 from application.retention.apply_retention import (
+    NOTICES,
     WORKFLOW_RUNS,
     ApplyRetention,
     ApplyRetentionCommand,
@@ -223,6 +224,7 @@ class Ports:
         self.retention.idle_threads.return_value = IdleThreads(found=(a_thread_id(1),), next=None)
         self.retention.remove.return_value = Removed(threads=1)
         self.retention.remove_workflow_runs.return_value = 1
+        self.retention.remove_notices.return_value = 0
         self.prune_audit: MockType = mocker.create_autospec(PruneAudit, instance=True)
         self.prune_audit.execute.return_value = 1
         self.audit_log: MockType = mocker.create_autospec(AuditLog, instance=True)
@@ -243,6 +245,16 @@ class Ports:
 @pytest.fixture
 def ports(mocker: MockerFixture) -> Ports:
     return Ports(mocker)
+
+
+@pytest.mark.requirement("E7", "U6")
+async def test_notices_go_in_steps_until_none_is_left(ports: Ports) -> None:
+    ports.retention.remove_notices.side_effect = [NOTICES, NOTICES - 1]
+
+    await ports.apply()
+
+    assert {call.args for call in ports.retention.remove_notices.await_args_list} == {(ORG, BEFORE)}
+    assert ports.retention.remove_notices.await_count == 2
 
 
 @pytest.mark.requirement("E7")
