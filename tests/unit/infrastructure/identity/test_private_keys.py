@@ -29,7 +29,8 @@ class Numbers:
         p, q, d = self.p, self.q, self.d
         numbers = (0, self.n, self.e, d, p, q, d % (p - 1), d % (q - 1), pow(q, -1, p))
         der = tagged(0x30, b"".join(tagged(2, each.to_bytes(each.bit_length() // 8 + 1)) for each in numbers))
-        return b"-----BEGIN RSA PRIVATE KEY-----\n%s-----END RSA PRIVATE KEY-----\n" % base64.encodebytes(der)
+        kind = b"RSA PRIVATE KEY"
+        return b"-----BEGIN %s-----\n%s-----END %s-----\n" % (kind, base64.encodebytes(der), kind)
 
 
 def tagged(tag: int, content: bytes) -> bytes:
