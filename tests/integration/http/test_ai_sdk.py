@@ -142,6 +142,10 @@ async def test_a_decision_resumes_the_run_and_given_again_it_is_answered_the_sam
     problem_of(refused, 404, "thread_not_found")  # the chat of another key
     waiting = await service.call("POST", CHAT, json=asks(says("and?", "m2")))
     problem_of(waiting, 409, "thread_busy")
+    unclear = asks(
+        says("hello"), {"id": "a1", "role": "assistant", "parts": [{**part, "approval": {"approved": "no"}}]}
+    )
+    problem_of(await service.call("POST", CHAT, json=unclear), 422, "body_invalid")
     service.worker.act = Act.FINISH
     answer = await service.call("POST", CHAT, json=decided)
     kinds = [chunk["type"] for chunk in chunks(answer)]

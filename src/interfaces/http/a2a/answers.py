@@ -94,11 +94,15 @@ def _decision(question: Question, answer: JsonObject) -> CallDecision:
     approved, arguments, reason = (answer.get(name) for name in ("approved", "arguments", "reason"))
     if not isinstance(approved, bool):
         raise _wrong(f"{question.id} needs `approved`: true or false")
+    if arguments is not None and not isinstance(arguments, dict):
+        raise _wrong(f"{question.id} needs `arguments` as a JSON object")
+    if reason is not None and not isinstance(reason, str):
+        raise _wrong(f"{question.id} needs `reason` as text")
     return CallDecision(
         tool_call_id=question.use.id,
         approve=approved,
-        arguments=arguments if isinstance(arguments, dict) else None,
-        reason=reason if isinstance(reason, str) else None,
+        arguments=arguments,
+        reason=reason,
         approval_id=None if question.use.approval is None else question.use.approval.approval_id,
     )
 

@@ -6,6 +6,7 @@ from itertools import takewhile
 
 from application.runs.resume_run import ClientToolResult
 from domain.approvals.decision import CallDecision
+from domain.errors import Violation
 from domain.ids import ToolCallId, message_id
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import Run
@@ -47,14 +48,14 @@ def instructions(body: RunAgentInputBody, said: Conversation, state: JsonValue) 
 def settled(body: RunAgentInputBody) -> Settled | None:
     """The answers to interrupts, and the results of the client's tools at the end; None without any."""
     results: dict[str, ClientToolResult] = {}
-    decisions: dict[str, CallDecision] = {}
+    decisions: dict[str, CallDecision | Violation] = {}
     for message in takewhile(lambda message: message.role == "tool", reversed(body.messages)):
         call_id = ToolCallId(message.tool_call_id or "")
         text = message.error or _text(message.content)
         results[call_id] = ClientToolResult(tool_call_id=call_id, result=text, is_error=message.error is not None)
-    for entry in body.resume or ():
+    for index, entry in enumerate(body.resume or ()):
         call, _, asked = entry.interrupt_id.partition(":")
-        decisions[entry.interrupt_id] = _decision(ToolCallId(call), entry)
+        decisions[entry.interrupt_id] = _decision(ToolCallId(call), entry, f"resume.{index}.payload")
         if asked:  # otherwise it would name the result of a call of the client
             results[entry.interrupt_id] = ClientToolResult(tool_call_id=ToolCallId(call), result=_answer(entry))
     return Settled(results=results, decisions=decisions) if results or decisions else None
@@ -91,15 +92,19 @@ def result_id(call_id: str) -> str:
     return f"{call_id}_result"
 
 
-def _decision(call_id: ToolCallId, entry: ResumeEntry) -> CallDecision:
+def _decision(call_id: ToolCallId, entry: ResumeEntry, path: str) -> CallDecision | Violation:
+    """A cancelled interrupt denies. A violation matters only if the call requires approval: a form has other fields."""
+    if entry.status == "cancelled":
+        return CallDecision(tool_call_id=call_id, approve=False)
     payload = entry.payload if isinstance(entry.payload, Mapping) else {}
-    arguments, reason = payload.get("arguments"), payload.get("reason")
-    return CallDecision(
-        tool_call_id=call_id,
-        approve=entry.status == "resolved" and payload.get("approved") is True,
-        arguments=arguments if isinstance(arguments, dict) else None,
-        reason=reason if isinstance(reason, str) else None,
-    )
+    approved, arguments, reason = (payload.get(name) for name in ("approved", "arguments", "reason"))
+    if not isinstance(approved, bool):
+        return Violation(path=f"{path}.approved", message="must be true or false")
+    if arguments is not None and not isinstance(arguments, dict):
+        return Violation(path=f"{path}.arguments", message="must be a JSON object")
+    if reason is not None and not isinstance(reason, str):
+        return Violation(path=f"{path}.reason", message="must be a string")
+    return CallDecision(tool_call_id=call_id, approve=approved, arguments=arguments, reason=reason)
 
 
 def _answer(entry: ResumeEntry) -> JsonValue:

@@ -1,10 +1,11 @@
 """UI messages as messages of a conversation, and the outcomes of calls in them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from application.runs.resume_run import ClientToolResult
 from domain.approvals.decision import CallDecision
+from domain.errors import Violation
 from domain.ids import ToolCallId
 from domain.json_value import JsonValue
 from interfaces.http.ai_sdk.schemas import Part, UiMessage
@@ -23,20 +24,26 @@ def conversation(messages: Sequence[UiMessage]) -> Conversation:
 def settled(message: UiMessage) -> Settled:
     """The outcomes in a message of the assistant."""
     results: dict[str, ClientToolResult] = {}
-    decisions: dict[str, CallDecision] = {}
-    for part in filter(_is_call, message.parts):
+    decisions: dict[str, CallDecision | Violation] = {}
+    for index, part in enumerate(message.parts):
+        if not _is_call(part):
+            continue
         call_id, approval = ToolCallId(str(part.get("toolCallId"))), part.get("approval")
         if part.get("state") == "approval-responded" and isinstance(approval, dict):
-            reason = approval.get("reason")
-            decisions[call_id] = CallDecision(
-                tool_call_id=call_id,
-                approve=approval.get("approved") is True,
-                reason=reason if isinstance(reason, str) else None,
-            )
+            decisions[call_id] = _decision(call_id, approval, f"parts.{index}.approval")
         elif part.get("state") in ("output-available", "output-error"):
             failed = part["state"] == "output-error"
             results[call_id] = ClientToolResult(tool_call_id=call_id, result=_output(part), is_error=failed)
     return Settled(results=results, decisions=decisions)
+
+
+def _decision(call_id: ToolCallId, approval: Mapping[str, object], path: str) -> CallDecision | Violation:
+    approved, reason = approval.get("approved"), approval.get("reason")
+    if not isinstance(approved, bool):
+        return Violation(path=f"{path}.approved", message="must be true or false")
+    if reason is not None and not isinstance(reason, str):
+        return Violation(path=f"{path}.reason", message="must be a string")
+    return CallDecision(tool_call_id=call_id, approve=approved, reason=reason)
 
 
 def _said(message: UiMessage) -> Iterator[ChatMessage]:

@@ -61,18 +61,20 @@ class ChatMessageCommand:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
     """What a client says about calls that its run waits for, by what they ask (`asked_id`); a decision also by its call.
-    `request` is what the run's answers repeat of the request, if anything."""
+    A violation is what is wrong with a decision. `request` is what the run's answers repeat of the request, if anything."""
 
     results: Mapping[str, ClientToolResult]
-    decisions: Mapping[str, CallDecision]
+    decisions: Mapping[str, CallDecision | Violation]
     request: Callable[[Run], Awaitable[JsonObject | None]] | None = None
 
     def fitting(self, pending: Iterable[ToolUse]) -> tuple[tuple[ClientToolResult, ...], tuple[CallDecision, ...]]:
-        """The results and the decisions that the calls ask for."""
+        """The results and the decisions that the calls ask for. Raises INVALID `body_invalid`."""
         uses = [(asked_id(tool_use_to_json(use)), use) for use in pending]
         results = [self.results.get(asked) for asked, use in uses if not use.approval]
         decisions = [self.decisions.get(asked, self.decisions.get(use.id)) for asked, use in uses if use.approval]
-        return tuple(filter(None, results)), tuple(filter(None, decisions))
+        if wrong := [fault for fault in decisions if isinstance(fault, Violation)]:
+            raise invalid("body_invalid", "The request body is not valid.", *wrong)
+        return tuple(filter(None, results)), tuple(given for given in decisions if isinstance(given, CallDecision))
 
 
 class ClientThreads:

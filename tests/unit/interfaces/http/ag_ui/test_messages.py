@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from domain.ids import MessageId, ToolCallId
+from domain.approvals.approval import PendingApproval
+from domain.approvals.decision import CallDecision
+from domain.ids import ApprovalId, MessageId, ToolCallId
+from domain.mcp.elicitation import Elicitation
 from domain.threads.message import (
     Content,
     FileContent,
@@ -18,6 +21,7 @@ from domain.threads.message import (
 from interfaces.http.ag_ui.messages import conversation, message_views, settled
 from interfaces.http.ag_ui.schemas import AgUiMessage, RunAgentInputBody
 from tests.builders import START, THREAD
+from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("X4")
 
@@ -94,9 +98,36 @@ def test_results_at_the_end_and_answers_to_interrupts_are_outcomes() -> None:
         "c4:apr_2": ({"action": "accept", "content": {"approved": False, "reason": "No."}}, False),
         "c5:colour": ({"action": "cancel"}, False),
     }
-    decided = {found.tool_call_id: (found.approve, found.arguments, found.reason) for found in given.decisions.values()}
-    assert decided == {"c3": (True, {"a": 2}, None), "c4": (False, None, "No."), "c5": (False, None, None)}
+    assert list(given.decisions.values()) == [
+        CallDecision(tool_call_id=ToolCallId("c3"), approve=True, arguments={"a": 2}),
+        CallDecision(tool_call_id=ToolCallId("c4"), approve=False, reason="No."),
+        CallDecision(tool_call_id=ToolCallId("c5"), approve=False),
+    ]
     assert settled(the_input(message("user", content="go"))) is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"approved": "true"},
+        {"approved": 1},
+        {},
+        None,
+        True,
+        {"approved": True, "arguments": '{"a": 2}'},
+        {"approved": True, "arguments": []},
+        {"approved": False, "reason": 1},
+    ],
+)
+def test_a_decision_of_another_form_is_refused_and_a_form_has_any_fields(payload: object) -> None:
+    given = settled(the_input(resume=[{"interruptId": "c1:q", "status": "resolved", "payload": payload}]))
+    assert given is not None
+    call = ToolUse(id=ToolCallId("c1"), name="look", params={})
+    approval = PendingApproval(approval_id=ApprovalId("q"), expires_at=START, reason="By policy.")
+    with refused("body_invalid"):
+        given.fitting([replace(call, approval=approval)])
+    asked = replace(call, elicitation=Elicitation(request_id="q", message="Which?", schema={"type": "object"}))
+    assert [found.tool_call_id for found in given.fitting([asked])[0]] == ["c1"]
 
 
 def test_stored_messages_are_those_of_the_protocol() -> None:

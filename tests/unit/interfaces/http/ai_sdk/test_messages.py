@@ -2,9 +2,14 @@
 
 import pytest
 
+from domain.approvals.approval import PendingApproval
+from domain.approvals.decision import CallDecision
+from domain.ids import ApprovalId, ToolCallId
 from domain.threads.message import FileContent, ImageContent, TextContent, ToolResultContent, ToolUse
 from interfaces.http.ai_sdk.messages import conversation, settled
 from interfaces.http.ai_sdk.schemas import Part, UiMessage
+from tests.builders import START
+from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("X3")
 
@@ -80,10 +85,18 @@ def test_outcomes_are_decisions_and_results() -> None:
             call("c4", "input-available"),
         )
     )
-    assert [(name, found.approve, found.reason) for name, found in given.decisions.items()] == [
-        ("c1", True, None),
-        ("c2", False, "No."),
-    ]
+    assert given.decisions == {
+        "c1": CallDecision(tool_call_id=ToolCallId("c1"), approve=True),
+        "c2": CallDecision(tool_call_id=ToolCallId("c2"), approve=False, reason="No."),
+    }
     assert [(name, found.result, found.is_error) for name, found in given.results.items()] == [
         ("c3", "It broke.", True)
     ]
+
+
+@pytest.mark.parametrize("approval", [{"approved": "yes"}, {}, {"approved": 1}, {"approved": False, "reason": 1}])
+def test_a_decision_of_another_form_is_refused(approval: dict[str, object]) -> None:
+    given = settled(message("assistant", call("c1", "approval-responded", approval=approval)))
+    waits = PendingApproval(approval_id=ApprovalId("apr_1"), expires_at=START, reason="By policy.")
+    with refused("body_invalid"):
+        given.fitting([ToolUse(id=ToolCallId("c1"), name="look", params={}, approval=waits)])
