@@ -95,7 +95,7 @@ class GetRegistryEntry:
         entry = None if document is None else read_entry_document(document)
         if entry is not None and (entry.name != name or entry.status == DELETED):
             entry = None
-        return existing(entry, "mcp_registry_entry", name)
+        return existing(entry, "MCP registry entry", name)
 
 
 def require_registry(registries: McpRegistries, registry: str) -> None:

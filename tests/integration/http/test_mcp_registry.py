@@ -136,7 +136,8 @@ async def test_a_server_is_read_by_its_name_with_the_slash_encoded_or_not(servic
         "com.example/files/versions",
         "com.example.agents/off/versions",
     ):
-        problem_of(await read(service, f"{BASE}/{missing}"), 404, "mcp_server_not_found")
+        told = problem_of(await read(service, f"{BASE}/{missing}"), 404, "mcp_server_not_found")
+        assert str(told["detail"]).startswith("There is no MCP server ")
 
 
 async def test_without_a_published_organization_a_key_is_needed_and_shows_its_own_servers(service: Service) -> None:

@@ -89,7 +89,7 @@ class RegistryServers:
             entry = server_json(server, namespace) if is_listed else None
             if entry is not None and version in (LATEST, version_of(server)):
                 return entry
-        raise not_found("mcp_server", name)
+        raise not_found("MCP server", name)
 
     async def _listed(self, principal: Principal) -> list[McpServer]:
         kinds = await self._permitted(principal.organization_id)

@@ -4,6 +4,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.mcp.registries import GetRegistryEntry, ListMcpRegistries, McpRegistries, SearchMcpRegistry
+from domain.errors import ServiceError
 from domain.identity.role import Role
 from domain.json_value import JsonObject
 from tests.refusals import refused
@@ -73,8 +74,9 @@ async def test_an_entry_that_is_missing_deleted_or_anothers_is_not_found(
     registries: MockType, name: str, document: JsonObject | None
 ) -> None:
     registries.version.return_value = document
-    with refused("mcp_registry_entry_not_found"):
+    with pytest.raises(ServiceError, match=f"There is no MCP registry entry '{name}'") as raised:
         await GetRegistryEntry(registries=registries).execute(ADMIN, "ours", name)
+    assert raised.value.code == "mcp_registry_entry_not_found"
 
 
 async def test_an_entry_is_read_in_the_version_that_is_asked_for(registries: MockType) -> None:
