@@ -101,6 +101,27 @@ def test_the_waterfall_has_model_calls_calls_and_waits_and_leads_to_the_step(per
     person.complaints.clear()  # the browser notes the failure
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_all_bars_of_a_trace_share_one_axis_of_time(browser: Browser, service: Service, width: int) -> None:
+    run = service.start_run("asker", "What is 6 * 7?")
+    somebody = Person(browser, service.url, width=width)
+    somebody.sign_in(service.key)
+    somebody.go(f"/console/runs/{run}")
+    expect(somebody.page.locator("#trace")).to_contain_text("Approval: code_execution")
+    somebody.page.get_by_role("button", name="Approve").click()
+    expect(somebody.page.locator("#connection")).to_have_text("Ended: completed")
+    expect(somebody.page.locator("#trace > li")).to_have_count(6)
+    facts = somebody.page.locator("#trace .took").all_inner_texts()
+    assert len({len(each) for each in facts}) > 1, facts  # facts of unequal length, which must not move the bars
+    tracks = somebody.page.locator("#trace .track").evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect()).map(box => `${box.x} ${box.width}`)"
+    )
+    assert len(tracks) == 6
+    assert len(set(tracks)) == 1, tracks
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
 def test_a_run_of_five_thousand_events_is_drawn_whole(person: Person, service: Service) -> None:
     run = service.run("talker")["run"]["id"]
     calls = plant_calls(service, run)
