@@ -69,6 +69,25 @@ async def test_outputs_beside_an_open_approval_are_kept_and_the_approval_is_name
     assert (answered["status"], answered["id"]) == ("completed", f"{asked['id']}_1")
 
 
+@pytest.mark.requirement("C3")
+async def test_a_denial_of_a_call_that_is_executed_is_refused(service: Service) -> None:
+    service.worker.act = Act.APPROVE
+    asked = await created(service)
+    [request] = items_of(asked, "mcp_approval_request")
+    answer = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+    service.worker.act = Act.FINISH
+    decided = await created(service, input=[answer])
+    assert await created(service, input=[answer]) == decided
+    status, code, message = await refused(service, input=[{**answer, "approve": False}])
+    assert (status, code, "approved" in message) == (400, "tool_call_not_pending", True)
+
+
+async def test_a_response_in_the_background_is_stored(service: Service) -> None:
+    status, code, message = await refused(service, background=True, store=False)
+    assert (status, code, "store" in message) == (400, "unsupported_parameter", True)
+    assert not service.worker.submitted
+
+
 @pytest.mark.parametrize(("act", "named"), [(Act.ASK, "call_"), (Act.APPROVE, "mcpr_"), (Act.ELICIT, "question")])
 async def test_a_conversation_takes_no_input_while_its_newest_response_waits(
     service: Service, act: Act, named: str

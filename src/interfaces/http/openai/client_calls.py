@@ -18,6 +18,7 @@ from interfaces.http.runs.stored_events import stored_events
 
 Decided = tuple[bool, str | None]
 """Whether a call is approved, and why not."""
+_EXECUTED = (RunEventType.TOOL_STARTED, RunEventType.TOOL_EXECUTED)
 _NONE: Mapping[str, Decided] = MappingProxyType({})
 
 
@@ -50,6 +51,9 @@ class ClientCalls:
         uses = {given: pending_call(given, run.pending) for given in named}
         found = {use.id: given for given, use in uses.items() if use is not None}
         if run.status is not RunStatus.REQUIRES_ACTION or not found:
+            await self._refuse_too_late(
+                principal, run, [given for given, (approve, _) in decisions.items() if not approve]
+            )
             return Answer(run=run, after_seq=await self._seq_of(principal, run, named))
         missing = [use for use in run.pending if use.id not in found and (is_client_call(use) or decisions)]
         if missing:
@@ -81,6 +85,15 @@ class ClientCalls:
             for event in events
             if event.type is RunEventType.RUN_REQUIRES_ACTION
         ]
+
+    async def _refuse_too_late(self, principal: Principal, run: Run, denied: Collection[str]) -> None:
+        """A denial of a call that was approved and executed is not answered like one that held."""
+        async for events in stored_events(self._get_run_events, principal, run.id):
+            for event in events:
+                if event.type in _EXECUTED:
+                    given = call_id(run.id, ToolCallId(str(event.data["tool_call_id"])))
+                    if given in denied:
+                        raise _not_pending(f"The call {given} was approved and executed.")
 
     async def _seq_of(self, principal: Principal, run: Run, named: Collection[str]) -> int:
         """The number of the event by which the run began to wait for these calls."""

@@ -88,10 +88,12 @@ def _approval(item: Item, path: str) -> ApprovalAnswer:
     approve, reason = item.get("approve"), item.get("reason")
     if not isinstance(approve, bool):
         raise _wrong(f"{path}.approve", "must be a boolean")
+    if reason is not None and not isinstance(reason, str):
+        raise _wrong(f"{path}.reason", "must be a string")
     return ApprovalAnswer(
         request_id=_text(item, "approval_request_id", path),
         approve=approve,
-        reason=reason if isinstance(reason, str) else None,
+        reason=reason,
     )
 
 

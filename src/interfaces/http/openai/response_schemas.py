@@ -85,6 +85,8 @@ class ResponseBody(SampledBody):
             raise unsupported("prompt", "There are no stored prompts here: the agent has its instructions.")
         if self.conversation is not None and self.previous_response_id is not None:
             raise unsupported("conversation", "Give either a conversation or a previous response.")
+        if self.background and self.store is False:
+            raise unsupported("background", "A response in the background is read by its id: store must not be false.")
         for index, tool in enumerate(self.tools or ()):
             _require_known(tool, f"tools.{index}")
 

@@ -6,6 +6,7 @@ from interfaces.http.bodies import decoded_body
 from interfaces.http.openai import response_input
 from interfaces.http.openai.chat_schemas import ChatMessage
 from interfaces.http.openai.response_input import Item, read_input
+from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("X1")
 
@@ -58,3 +59,9 @@ def test_the_calls_of_a_turn_are_built_once_however_many_they_are(monkeypatch: p
     turns = [[*map(a_call, range(1_000)), an_output(0)] for _ in range(9)]
     messages = read_input([item for turn in turns for item in turn]).messages
     assert (len(messages), built) == (18, 9_000)
+
+
+@pytest.mark.parametrize("wrong", [{"approve": "no"}, {}, {"approve": False, "reason": 1}])
+def test_a_decision_of_another_form_is_refused(wrong: Item) -> None:
+    with refused("body_invalid"):
+        read_input([{"type": "mcp_approval_response", "approval_request_id": "mcpr_1", **wrong}])
