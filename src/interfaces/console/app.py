@@ -103,7 +103,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         container, ConsoleSessions, box=container.secret_box(), address=container.public_address()
     )
     pages = Pages(version=container.app_version())
-    handlers = failure_handlers(pages)
+    handlers = failure_handlers(pages, console_sessions)
     run_costs = RunCosts(prices=container.prices())
     run_starters = built_by(container, RunStarters)
     collected = built_by(container, Inbox)

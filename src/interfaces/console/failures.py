@@ -1,16 +1,21 @@
 """Failures in a browser: a page, or a message on the current page."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 from urllib.parse import quote, urlsplit
 
-from litestar import Response
+from litestar import Litestar, Response
 from litestar.exceptions import HTTPException, NotFoundException, ValidationException
 from litestar.plugins.htmx import HTMXHeaders
+from litestar.response.base import ASGIResponse
 from litestar.status_codes import HTTP_413_REQUEST_ENTITY_TOO_LARGE
-from litestar.types import ExceptionHandlersMap
+from litestar.types import ExceptionHandlersMap, Receive, Scope, Send
 
 from domain.errors import ErrorKind, ServiceError
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.sessions import ConsoleSessions
 from interfaces.console_paths import SIGN_IN_PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_reference
@@ -18,7 +23,7 @@ from interfaces.http.problems import STATUS_OF_KIND, AnyRequest, unexpected_refe
 FLASH = "#flash"
 
 
-def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
+def failure_handlers(pages: Pages, sessions: ConsoleSessions) -> ExceptionHandlersMap:
     """Handlers for every exception of the console's routes."""
 
     def shown(request: AnyRequest, status: int, title: str, detail: str, faults: tuple[str, ...] = ()) -> Response[str]:
@@ -38,7 +43,7 @@ def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
 
     def of_http(request: AnyRequest, error: HTTPException) -> Response[str]:
         if isinstance(error, NotFoundException):
-            return shown(request, 404, "Not found", "There is no such page.")
+            return _NoSuchPage(sessions, lambda: shown(request, 404, "Not found", "There is no such page."))
         if isinstance(error, ValidationException):
             return shown(request, 422, "Not valid", "A field or the address is not valid.")
         if error.status_code == HTTP_413_REQUEST_ENTITY_TOO_LARGE:
@@ -53,6 +58,33 @@ def failure_handlers(pages: Pages) -> ExceptionHandlersMap:
         )
 
     return {ServiceError: of_service, HTTPException: of_http, Exception: unexpected}
+
+
+class _NoSuchPage(Response[str]):
+    """For an address without a route, which no middleware sees: the person is looked up before the page is made."""
+
+    def __init__(self, sessions: ConsoleSessions, page: Callable[[], Response[str]]) -> None:
+        super().__init__("", status_code=404)
+        self._sessions = sessions
+        self._page = page
+
+    def to_asgi_response(self, app: Litestar | None, request: AnyRequest, **options: Any) -> ASGIResponse:
+        return _Framed(self._sessions, lambda: self._page().to_asgi_response(app, request, **options))
+
+
+class _Framed(ASGIResponse):
+    def __init__(self, sessions: ConsoleSessions, answer: Callable[[], ASGIResponse]) -> None:
+        super().__init__(status_code=404)
+        self._sessions = sessions
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if ConsoleRequest(scope).person is None:
+            headers = dict(scope["headers"])
+            with suppress(ServiceError):
+                self._sessions.require_own_host(headers.get(b"host", b"").decode("latin-1"))
+                scope["auth"] = await self._sessions.of_headers(headers)
+        await self._answer()(scope, receive, send)
 
 
 _TITLES = {

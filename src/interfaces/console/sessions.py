@@ -3,7 +3,7 @@
 import hmac
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -194,6 +194,11 @@ class ConsoleSessions:
         person = SignedIn(principal=principal, own=principal, csrf=opened.csrf, provider_id=session.provider_id)
         return person if not as_cookie else await self._as_other(person, as_cookie)
 
+    async def of_headers(self, headers: Mapping[bytes, bytes]) -> SignedIn:
+        """The signed-in person of a request. Raises UNAUTHENTICATED, LIMIT."""
+        cookies = headers.get(b"cookie", b"").decode("latin-1")
+        return await self.of(_cookie_value(cookies, COOKIE), _cookie_value(cookies, AS_COOKIE))
+
     async def _as_other(self, person: SignedIn, cookie: str) -> SignedIn:
         over = replace(person, is_acting_over=True)
         try:
@@ -260,8 +265,7 @@ def signed_in(sessions: ConsoleSessions) -> Callable[[ASGIApp], ASGIApp]:
                 if scope["method"] not in _SAFE:
                     _require_same_origin(headers)
                 if not scope["path"].startswith(_OPEN_PATHS):
-                    cookies = headers.get(b"cookie", b"").decode("latin-1")
-                    person = await sessions.of(_cookie_value(cookies, COOKIE), _cookie_value(cookies, AS_COOKIE))
+                    person = await sessions.of_headers(headers)
                     if scope["method"] not in _SAFE:
                         _require_csrf(headers, person)
                     scope["auth"] = person

@@ -258,7 +258,12 @@ async def test_what_is_not_there_is_told_on_a_page_and_elsewhere_as_a_problem(se
         answer = await browse(service, "GET", path, headers={"cookie": browser["cookie"]})
         assert (answer.status_code, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
         assert "There is no such page." in answer.text
+        assert '<nav aria-label="Main">' in answer.text
         assert "default-src 'none'" in answer.headers["content-security-policy"]
+    for headers in ({}, {"cookie": "dragoman_console=nobody"}, {"cookie": browser["cookie"], "host": "elsewhere.test"}):
+        anonymous = await browse(service, "GET", "/console/nothing", headers=headers)
+        assert anonymous.status_code == 404
+        assert "<nav" not in anonymous.text
     wrong = await browse(service, "POST", "/console/audit", headers=browser)
     assert (wrong.status_code, wrong.headers["content-type"]) == (405, "text/html; charset=utf-8")
     for path in ("/consoles", "/v1/nothing"):
