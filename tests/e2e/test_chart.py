@@ -113,12 +113,21 @@ def test_what_it_renders_is_valid_for_kubernetes(version: str, values: tuple[str
         (("existingSecret=s", "worker.replica=3"), "replica"),
         (("existingSecret=s",), "cidrs"),
         (("existingSecret=s", "service.storage=much"), "storage"),
+        (("existingSecret=s", "networkPolicy.database.cidrs={10.2.0.5}"), "cidrs"),
+        (("existingSecret=s", "networkPolicy.database.cidrs={db.example.com/32}"), "cidrs"),
+        ((*LEAST, "networkPolicy.privateDestinations={10.1.0.0/33}"), "privateDestinations"),
+        ((*EVERYTHING, *LEAST, "autoscaling.minReplicas=9", "autoscaling.maxReplicas=8"), "minReplicas"),
     ],
 )
 def test_values_that_are_missing_or_wrong_are_refused_by_name(values: tuple[str, ...], named: str) -> None:
     done = helm("template", *values)
     assert done.returncode != 0
     assert named in done.stderr
+
+
+def test_networks_of_both_versions_are_taken() -> None:
+    text = text_of("networkPolicy.privateDestinations={10.1.0.0/16,fd00::/8,2001:db8::1/128}")
+    assert all(network in text for network in ("10.1.0.0/16", "fd00::/8", "2001:db8::1/128"))
 
 
 def test_no_pod_has_root_privileges_a_writable_image_or_a_token_of_the_cluster(everything: dict[str, Json]) -> None:
