@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from infrastructure.settings import Settings
-from interfaces.cli.diagnosis.finding import Finding, problem, warning, well
+from interfaces.cli.diagnosis.finding import Finding, State, problem, warning, well
 from interfaces.cli.diagnosis.reach import PATIENCE_S, shown_address
 
 LATE_S = 60.0
@@ -24,7 +24,8 @@ async def siem_findings(
     findings = [await _reached(settings.siem_url)]
     if service_url is not None:
         async with client or httpx.AsyncClient(timeout=PATIENCE_S, trust_env=False) as opened:
-            findings.append(_lag_finding(await _lag_s(opened, settings, service_url)))
+            lag_s = await _lag_s(opened, settings, service_url)
+            findings.append(_lag_finding(lag_s, is_reached=findings[0].state is State.OK))
     return findings
 
 
@@ -56,13 +57,15 @@ async def _lag_s(client: httpx.AsyncClient, settings: Settings, service_url: str
     return next((float(line.removeprefix(_LAG)) for line in answer.text.splitlines() if line.startswith(_LAG)), None)
 
 
-def _lag_finding(lag_s: float | None) -> Finding:
+def _lag_finding(lag_s: float | None, *, is_reached: bool) -> Finding:
     check = "siem lag"
     if lag_s is None:
         return warning(
             check, "cannot be read from /metrics of the service", "Set DRAGOMAN_METRICS_TOKEN as the service has it."
         )
-    if lag_s > LATE_S:
+    if lag_s > (LATE_S if is_reached else 0):
         advice = "The service's log says why the SIEM does not accept them. None is skipped."
         return warning(check, f"the oldest audit entry has waited for {lag_s:.0f} s", advice)
+    if not is_reached:
+        return well(check, "no audit entry waits yet")
     return well(check, "audit entries are sent as they come")

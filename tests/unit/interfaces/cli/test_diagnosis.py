@@ -247,7 +247,22 @@ async def test_the_siem_is_reached_and_its_lag_read_from_the_service() -> None:
             assert found == {"siem": OK, "siem lag": OK}
         late = await siem_states(f"syslog+udp://127.0.0.1:{port}", "dragoman_siem_lag_seconds 3600.0")
         assert late == {"siem": OK, "siem lag": WARNING}
-    assert await siem_states(f"syslog+tls://127.0.0.1:{port}", "") == {"siem": PROBLEM, "siem lag": WARNING}
+    away = f"syslog+tls://127.0.0.1:{port}"
+    assert await siem_states(away, "") == {"siem": PROBLEM, "siem lag": WARNING}
+    assert await siem_states(away, "dragoman_siem_lag_seconds 1.5") == {"siem": PROBLEM, "siem lag": WARNING}
+    assert await siem_states(away, "dragoman_siem_lag_seconds 0.0") == {"siem": PROBLEM, "siem lag": OK}
+
+
+@pytest.mark.requirement("K8")
+async def test_entries_are_said_to_be_sent_only_where_the_siem_answers() -> None:
+    def page(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text="dragoman_siem_lag_seconds 0.0\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as siem:
+        port = siem.getsockname()[1]
+    client = httpx.AsyncClient(transport=httpx.MockTransport(page))
+    _, lag = await siem_findings(Settings(siem_url=f"http://127.0.0.1:{port}"), "http://service.test", client=client)
+    assert lag.detail == "no audit entry waits yet"
 
 
 async def test_nothing_is_said_of_a_siem_where_there_is_none() -> None:
