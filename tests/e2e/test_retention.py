@@ -127,6 +127,7 @@ def test_audit_entries_runs_and_gateway_calls_are_in_files_before_they_are_remov
     assert (checked["ok"], checked["audit"]) == (True, told)
     in_files = {"runs": 1, "events": len(events), "tool_calls": 0, "gateway_calls": 1}
     assert checked["runs"] == {"ok": True, "files": 2, **in_files, "damaged": [], "without_manifest": []}
+    assert "They hold audit entries and runs or gateway calls." in here.run("archive", "verify", str(archive)).out
     calls.with_name(calls.name.replace(".ndjson.gz", ".json")).unlink()
     said = here.run("archive", "verify", str(archive), exit_code=1).out
     assert f"{session['thread_id']}" in said

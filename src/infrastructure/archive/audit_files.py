@@ -123,8 +123,8 @@ class AuditFiles:
             if hashlib.sha256(content).hexdigest() != manifest.sha256:
                 return None
             links = tuple(_stored(json.loads(line)) for line in _unpacked(content).splitlines())
-        except _DAMAGES:
-            logger.warning("a file of the archive cannot be read", extra={"file": name}, exc_info=True)
+        except _DAMAGES as error:
+            logger.warning("a file of the archive cannot be read", extra={"file": name, "why": str(error)})
             return None
         described = (manifest.first, manifest.last, manifest.count, manifest.last_seal)
         if not links or described != (links[0].link.number, links[-1].link.number, len(links), links[-1].link.seal):

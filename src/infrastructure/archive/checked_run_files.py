@@ -61,8 +61,8 @@ class CheckedRunFiles:
             _require(told == tuple(found[kind] for kind in _KINDS), "the numbers are others")
             place = (said.organization_id, name.endswith(digest[:16]))
             _require(place == (Path(name).parts[1], True), "the file is at the place of another one")
-        except _DAMAGES:
-            logger.warning("a file of the archive is not as it was written", extra={"file": name}, exc_info=True)
+        except _DAMAGES as error:
+            logger.warning("a file of the archive is not as it was written", extra={"file": name, "why": str(error)})
             return CheckedFile(state=FileState.DAMAGED)
         return CheckedFile(
             runs=said.runs, events=said.events, tool_calls=said.tool_calls, gateway_calls=said.gateway_calls

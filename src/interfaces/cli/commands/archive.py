@@ -31,8 +31,8 @@ def verify_archive_files(
     as_json: JsonFlag = False,
 ) -> None:
     """Check archived audit entries, runs and gateway calls. Digests, numbers, order, and the seals
-    of audit entries must be as they were written; exits 1 otherwise. Needs the secret key, no
-    service and no database."""
+    of audit entries must be as they were written; exits 1 otherwise, and if there is no file. Needs
+    the secret key, no service and no database."""
     with loading():
         import asyncio
 
@@ -41,8 +41,9 @@ def verify_archive_files(
     terminal = session_of(context).terminal
     audit = audit_report(directory)
     runs = asyncio.run(verify_run_archive(directory))
+    files = {"audit entries": audit.files, "runs or gateway calls": runs.files}
+    is_ok = audit.ok and runs.ok and any(files.values())
     if as_json:
-        is_ok = audit.ok and runs.ok
         terminal.json({"ok": is_ok, "audit": document_of(audit), "runs": _document(runs)})
     else:
         terminal.fields(
@@ -55,10 +56,10 @@ def verify_archive_files(
         for line in (
             *sentences_of(audit),
             *_sentences(runs),
-            *sum_of(audit.files + runs.files, is_ok=audit.ok and runs.ok),
+            *sum_of(files, is_ok=is_ok),
         ):
             terminal.line(line)
-    if not (audit.ok and runs.ok):
+    if not is_ok:
         raise typer.Exit(1)
 
 

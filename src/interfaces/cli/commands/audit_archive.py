@@ -1,31 +1,33 @@
 """`dragoman audit verify --archive`: checking archived audit entries without a service."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import typer
 
 from application.audit.verify_audit_archive import ArchiveReport
 from domain.json_value import JsonObject
-from interfaces.cli.failures import BadUsage
+from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.terminal import Terminal
 
 
 def verify_archive(terminal: Terminal, directory: Path, *, as_json: bool) -> None:
     """Check all files, and exit 1 if anything is wrong."""
     report = audit_report(directory)
+    is_ok = report.ok and report.files > 0
     if as_json:
-        terminal.json(document_of(report))
+        terminal.json({**document_of(report), "ok": is_ok})
     else:
         terminal.fields({"checked": f"{report.entries} events in {report.files} files"})
-        for line in (*sentences_of(report), *sum_of(report.files, is_ok=report.ok)):
+        for line in (*sentences_of(report), *sum_of({"audit entries": report.files}, is_ok=is_ok)):
             terminal.line(line)
-    if not report.ok:
+    if not is_ok:
         raise typer.Exit(1)
 
 
 def audit_report(directory: Path) -> ArchiveReport:
-    """Checks the entries with the secret keys of the settings. Raises BadUsage without the directory."""
+    """Checks the entries with the secret keys of the settings. Raises BadUsage without the directory, and
+    CommandFailure without the keys: a check makes none, which would hide that they are lost."""
     import asyncio
 
     from infrastructure.container import Container
@@ -34,9 +36,20 @@ def audit_report(directory: Path) -> ArchiveReport:
 
     if not directory.is_dir():
         raise BadUsage(f"{directory} is not a directory.")
-    container = Container(settings=checked_settings())
+    settings = checked_settings()
+    if not settings.secret_keys:
+        _require_key_file(settings.home / "secret.key")
+    container = Container(settings=settings)
     configure_logs(container, only_trouble=True)
     return asyncio.run(verify_audit_archive(container, directory))
+
+
+def _require_key_file(path: Path) -> None:
+    if not path.exists():
+        raise CommandFailure(
+            f"{path} is missing. Restore it from the backup, or set DRAGOMAN_SECRET_KEY or DRAGOMAN_HOME as the service has"
+            " them: seals are checked with the secret key."
+        )
 
 
 def sentences_of(report: ArchiveReport) -> Iterator[str]:
@@ -57,12 +70,13 @@ def sentences_of(report: ArchiveReport) -> Iterator[str]:
             yield f"  1 to {one.first - 1} are in no file: right only if retention removed them before there was an archive."
 
 
-def sum_of(files: int, *, is_ok: bool) -> Iterator[str]:
-    """The last sentence, if there is one for it."""
-    if not files:
-        yield "There is no file: nothing was archived yet, or all of it is gone."
+def sum_of(files: Mapping[str, int], *, is_ok: bool) -> Iterator[str]:
+    """The last sentence, if there is one for it. `files` are their numbers by what they hold."""
+    found = [kind for kind, number in files.items() if number]
+    if not found:
+        yield "There is no file: this is another directory, nothing was archived yet, or all of it is gone."
     elif is_ok:
-        yield "OK: the files are unchanged."
+        yield f"OK: the files are unchanged. They hold {' and '.join(found)}."
 
 
 def document_of(report: ArchiveReport) -> JsonObject:

@@ -57,7 +57,7 @@ async def test_its_files_are_private_lines_and_a_manifest_and_nothing_besides(
 @pytest.mark.parametrize("suffix", [".ndjson.gz", ".json"])
 @pytest.mark.parametrize("change", ["gone", "cut", "other"])
 async def test_a_file_that_is_not_as_it_was_written_is_not_read(
-    tmp_path: Path, part: ArchivedPart, suffix: str, change: str
+    tmp_path: Path, part: ArchivedPart, suffix: str, change: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     files = AuditFiles(tmp_path)
     await files.store(part)
@@ -70,6 +70,7 @@ async def test_a_file_that_is_not_as_it_was_written_is_not_read(
         path.write_bytes(gzip.compress(b"{}\n") if suffix == ".ndjson.gz" else path.read_bytes().replace(b"3", b"4"))
     assert await files.names() == (NAME,)
     assert await files.read(NAME) is None
+    assert [record.exc_info for record in caplog.records if record.exc_info] == [], "no traceback of what is expected"
 
 
 @pytest.mark.parametrize(

@@ -51,13 +51,18 @@ async def test_a_file_is_whole_with_its_numbers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".ndjson.gz", ".json"])
 @pytest.mark.parametrize("change", ["cut", "longer", "other"])
-async def test_a_changed_file_is_damaged(tmp_path: Path, suffix: str, change: str) -> None:
+async def test_a_changed_file_is_damaged_and_logged_without_a_traceback(
+    tmp_path: Path, suffix: str, change: str, caplog: pytest.LogCaptureFixture
+) -> None:
     name = await written(tmp_path, *ENTRIES)
     path = tmp_path / f"{name}{suffix}"
     content = path.read_bytes()
     other = gzip.compress(b"{}\n") if suffix == ".ndjson.gz" else content.replace(b'"runs": 2', b'"runs": 3')
     path.write_bytes({"cut": content[:-20], "longer": content + b"{", "other": other}[change])
     assert await state_of(tmp_path, name) is FileState.DAMAGED
+    [record] = caplog.records
+    assert (record.exc_info, record.__dict__["file"]) == (None, name)
+    assert record.__dict__["why"]
 
 
 async def test_a_file_without_lines_is_damaged_and_one_without_a_manifest_is_named_apart(tmp_path: Path) -> None:
