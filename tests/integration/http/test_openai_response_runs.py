@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.run import RunStatus
 from domain.threads.thread import Quarantine
 from tests.builders import ORG, START
 from tests.composition import MODEL
 from tests.contract.run_steps import claim, finish_step
-from tests.integration.http.service import Act, Service
+from tests.integration.http.service import Act, Service, token_of
 
 RESPONSES, CONVERSATIONS = "/openai/v1/responses", "/openai/v1/conversations"
 FILES: dict[str, object] = {"slug": "files", "kind": "custom", "command": "files-server", "isolation": "shared"}
@@ -80,6 +81,55 @@ async def test_a_denial_of_a_call_that_is_executed_is_refused(service: Service) 
     assert await created(service, input=[answer]) == decided
     status, code, message = await refused(service, input=[{**answer, "approve": False}])
     assert (status, code, "approved" in message) == (400, "tool_call_not_pending", True)
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "ftp://x"}]}]}, "input"),
+        ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": 1}}}}, "text.format.schema"),
+    ],
+)
+async def test_a_refusal_names_the_parameter_of_the_protocol(
+    service: Service, body: dict[str, object], param: str
+) -> None:
+    answer = await service.call("POST", RESPONSES, json={"model": "guide", "input": "go", **body})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+@pytest.mark.parametrize("query", ["stream=true&starting_after=-5", "stream=maybe"])
+async def test_a_wrong_query_is_a_wrong_request(service: Service, query: str) -> None:
+    asked = await created(service)
+    answer = await service.call("GET", f"{RESPONSES}/{asked['id']}?{query}")
+    name = query.rpartition("&")[2].partition("=")[0]
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, name)
+
+
+async def test_what_is_missing_is_named_as_the_client_names_it(service: Service) -> None:
+    none, nothing = f"resp_{'0' * 26}", f"conv_{'0' * 26}"
+    for path, word, identifier in (
+        (f"{RESPONSES}/{none}", "response", none),
+        (f"{CONVERSATIONS}/{nothing}", "conversation", nothing),
+        (f"{CONVERSATIONS}/{nothing}/items", "conversation", nothing),
+        (f"{CONVERSATIONS}/{nothing}/items/msg_1", "conversation", nothing),
+    ):
+        error = (await service.call("GET", path)).json()["error"]
+        assert (error["code"], error["message"]) == (f"{word}_not_found", f"There is no {word} '{identifier}'.")
+    assert await refused(service, previous_response_id=none) == (
+        404,
+        "response_not_found",
+        f"There is no response '{none}'.",
+    )
+    status, code, message = await refused(service, conversation=nothing)
+    assert (status, code, nothing in message) == (404, "conversation_not_found", True)
+
+
+async def test_who_may_not_delete_a_response_is_told_so_first(service: Service) -> None:
+    conversation = (await service.call("POST", CONVERSATIONS, json={})).json()["id"]
+    asked = await created(service, conversation=conversation)
+    path = f"{RESPONSES}/{asked['id']}"
+    assert (await service.call("DELETE", path, token=token_of(Role.VIEWER))).status_code == 403
+    assert (await service.call("DELETE", path)).status_code == 409
 
 
 async def test_a_response_in_the_background_is_stored(service: Service) -> None:

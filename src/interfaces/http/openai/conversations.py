@@ -22,7 +22,7 @@ from interfaces.http.openai.content_parts import content_of, text_of
 from interfaces.http.openai.conversation_items import conversation_items, items_of
 from interfaces.http.openai.errors import unsupported
 from interfaces.http.openai.lists import list_page
-from interfaces.http.openai.response_ids import conversation_id, thread_of
+from interfaces.http.openai.response_ids import conversation_id, named, thread_of
 from interfaces.http.openai.response_input import read_input
 from interfaces.http.threads.stored_messages import stored_messages
 
@@ -69,29 +69,36 @@ class Conversations:
 
     async def get(self, principal: Principal, conversation: str) -> JsonObject:
         """Raises NOT_FOUND."""
-        return _view(await self._get_thread.execute(principal, thread_of(conversation)))
+        with named("conversation", conversation):
+            return _view(await self._get_thread.execute(principal, thread_of(conversation)))
 
     async def delete(self, principal: Principal, conversation: str) -> JsonObject:
         """Raises NOT_FOUND, FORBIDDEN, CONFLICT `thread_busy`."""
-        await self._delete_thread.execute(DeleteThreadCommand(principal=principal, thread_id=thread_of(conversation)))
+        with named("conversation", conversation):
+            await self._delete_thread.execute(
+                DeleteThreadCommand(principal=principal, thread_id=thread_of(conversation))
+            )
         return {"id": conversation, "object": "conversation.deleted", "deleted": True}
 
     async def add(self, principal: Principal, conversation: str, body: ItemsBody) -> list[JsonObject]:
         """The new items. Raises NOT_FOUND, FORBIDDEN, INVALID, CONFLICT `thread_busy`."""
-        return conversation_items(await self._append(principal, thread_of(conversation), _said(body.items)))
+        with named("conversation", conversation):
+            return conversation_items(await self._append(principal, thread_of(conversation), _said(body.items)))
 
     async def items(
         self, principal: Principal, conversation: str, *, limit: int, order: str, after: str | None
     ) -> JsonObject:
         """A page. Raises NOT_FOUND `conversation_not_found`, `item_not_found`."""
-        return await list_page(self._stored(principal, conversation), limit=limit, order=order, after=after)
+        with named("conversation", conversation):
+            return await list_page(self._stored(principal, conversation), limit=limit, order=order, after=after)
 
     async def item(self, principal: Principal, conversation: str, item_id: str) -> JsonObject:
         """Raises NOT_FOUND `item_not_found`."""
-        async with aclosing(self._stored(principal, conversation)) as items:
-            async for item in items:
-                if item["id"] == item_id:
-                    return item
+        with named("conversation", conversation):
+            async with aclosing(self._stored(principal, conversation)) as items:
+                async for item in items:
+                    if item["id"] == item_id:
+                        return item
         raise not_found("item", item_id)
 
     def _stored(self, principal: Principal, conversation: str) -> AsyncGenerator[JsonObject, None]:

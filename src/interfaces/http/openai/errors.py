@@ -27,7 +27,7 @@ _TYPES = {
     429: "rate_limit_error",
 }
 _CODES = {"agent_not_found": "model_not_found", "token_missing": "invalid_api_key", "token_invalid": "invalid_api_key"}
-_PARAMS = {"agent_not_found": "model", "agent_disabled": "model", "output_schema_invalid": "response_format"}
+_PARAMS = {"agent_not_found": "model", "agent_disabled": "model"}
 NO_RETRY = {"x-should-retry": "false"}
 """OpenAI's clients repeat requests by themselves, unless an answer says this. An agent that failed or that waits must
 not be started once more by its client's library."""
@@ -101,12 +101,23 @@ def openai_exception_handlers() -> ExceptionHandlersMap:
 
 def _from_service_error(request: AnyRequest, error: ServiceError) -> Response[ErrorView]:
     status = 400 if error.kind is ErrorKind.INVALID else None
-    param = error.extra.get("param") or next((fault.path for fault in error.violations), None)
+    is_response = request.scope["path"].endswith("/responses")
+    param = error.extra.get("param") or next((_own(fault.path, is_response) for fault in error.violations), None)
     return _converted(from_service_error(request, error), status=status, param=param)
 
 
 def _from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[ErrorView]:
-    return _converted(from_http_exception(request, exc))
+    problem = from_http_exception(request, exc)
+    faults = problem.content.get("errors")
+    param = str(faults[0]["path"]) if isinstance(faults, list) and faults else None
+    return _converted(problem, status=400 if problem.status_code == 422 else None, param=param)
+
+
+def _own(path: str, is_response: bool) -> str:
+    """Where the client's protocol has what we have at this path. Items of an input are read as messages."""
+    if path.startswith("output_schema"):
+        return "text.format.schema" if is_response else "response_format"
+    return "input" if is_response and path.startswith("messages") else path
 
 
 def _from_unexpected(request: AnyRequest, exc: Exception) -> Response[ErrorView]:

@@ -2,6 +2,8 @@
 ends or waits. Its id has the run and, after the first part, the number of the part."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from domain.errors import ServiceError, not_found
@@ -33,6 +35,17 @@ def place_of(response_id: str) -> Place:
 
 def no_response(response_id: str) -> ServiceError:
     return not_found("response", response_id)
+
+
+@contextmanager
+def named(what: str, identifier: str) -> Iterator[None]:
+    """A missing run or thread is the missing `what` with the client's id."""
+    try:
+        yield
+    except ServiceError as error:
+        if error.code in ("run_not_found", "thread_not_found"):
+            raise not_found(what, identifier) from error
+        raise
 
 
 def conversation_id(thread_id: ThreadId) -> str:

@@ -24,7 +24,7 @@ from interfaces.http.openai.content_parts import content_of
 from interfaces.http.openai.errors import unsupported
 from interfaces.http.openai.ids import call_id, is_client_call
 from interfaces.http.openai.repeats import is_recent
-from interfaces.http.openai.response_ids import Place, no_response, place_of, thread_of
+from interfaces.http.openai.response_ids import Place, named, no_response, place_of, thread_of
 from interfaces.http.openai.response_input import ReadInput, read_input
 from interfaces.http.openai.response_items import approval_request_id
 from interfaces.http.openai.response_schemas import ResponseBody
@@ -139,7 +139,8 @@ class ResponseRuns:
         """The thread that the response continues, or the history of a new one."""
         conversation = body.conversation_id()
         if conversation is not None:
-            thread = await self._get_thread.execute(principal, thread_of(conversation))
+            with named("conversation", conversation):
+                thread = await self._get_thread.execute(principal, thread_of(conversation))
             newest = await self._newest(principal, thread.id)
             if newest is not None:
                 _refuse_waiting(newest)
@@ -147,7 +148,8 @@ class ResponseRuns:
         if body.previous_response_id is None:
             return None, None
         place = place_of(body.previous_response_id)
-        run = await self._get_run.execute(principal, place.run_id)
+        with named("response", body.previous_response_id):
+            run = await self._get_run.execute(principal, place.run_id)
         if not is_stored(run):
             raise no_response(body.previous_response_id)
         _refuse_waiting(run)

@@ -17,13 +17,14 @@ from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
 from application.threads.queries import ListMessages
 from domain.errors import conflict
 from domain.identity.api_key import Principal
+from domain.identity.permission import Permission
 from domain.json_value import JsonObject
 from domain.runs.run import Run
 from interfaces.http.openai.chat import json_response
 from interfaces.http.openai.errors import stream_error
 from interfaces.http.openai.leaving import at_rest
 from interfaces.http.openai.response_events import ResponseEvents
-from interfaces.http.openai.response_ids import Place, no_response, place_of
+from interfaces.http.openai.response_ids import Place, named, no_response, place_of
 from interfaces.http.openai.response_inputs import input_items
 from interfaces.http.openai.response_runs import ResponseRuns, is_stored
 from interfaces.http.openai.response_schemas import ResponseBody
@@ -103,6 +104,7 @@ class Responses:
     async def delete(self, principal: Principal, response_id: str) -> JsonObject:
         """Raises NOT_FOUND, FORBIDDEN, CONFLICT `response_in_use`, `thread_busy`."""
         found = await self._existing(principal, response_id)
+        principal.require(Permission.RUNS_START)
         run = found.run
         if await self._is_shared(principal, found):
             detail = (
@@ -139,7 +141,8 @@ class Responses:
 
     async def _existing(self, principal: Principal, response_id: str) -> ResponseEvents:
         place = place_of(response_id)
-        run = await self._get_run.execute(principal, place.run_id)
+        with named("response", response_id):
+            run = await self._get_run.execute(principal, place.run_id)
         found = await self._read(principal, run, place)
         if not found.exists or not is_stored(run):
             raise no_response(response_id)
