@@ -17,10 +17,11 @@ _TAKEN = ("_slug_taken", "_name_taken")
 
 class FormCheck:
     """Context manager that catches faults of fields, to be `shown`, and passes on other
-    failures. `fields` maps names of the API to names in the form."""
+    failures. `fields` maps names of the API to names in the form, `labels` names in the form to what people read there."""
 
-    def __init__(self, fields: Mapping[str, str] | None = None) -> None:
+    def __init__(self, fields: Mapping[str, str] | None = None, *, labels: Mapping[str, str] | None = None) -> None:
         self._fields = fields or {}
+        self._labels = labels or {}
         self._detail = ""
         self._violations: tuple[Violation, ...] = ()
 
@@ -47,7 +48,7 @@ class FormCheck:
             Violation(path=self._fields.get(fault.path, fault.path), message=fault.message)
             for fault in self._violations
         ]
-        told = {"detail": self._detail, "violations": faults}
+        told = {"detail": self._detail, "violations": faults, "labels": self._labels}
         return pages.show(request, "parts/faults.html", told, status=422, headers=headers)
 
 

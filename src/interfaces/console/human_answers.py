@@ -26,6 +26,11 @@ class Question:
     schema: JsonValue = None
     account_page: str | None = None
 
+    @property
+    def label(self) -> str:
+        """Of the field."""
+        return "Answer (JSON)" if self.kind == "json" else "Answer"
+
 
 def question_of(node: NodeRun) -> Question | None:
     """The question of a waiting node, or None."""

@@ -299,6 +299,8 @@ async def test_a_person_answers_a_node_by_what_it_asks_for(
     node = {"node_id": "answer"}
     refused = await browse(stocked, "POST", f"{page}/answer", headers=operator, data=node | wrong)
     assert faults(refused) == ["answer-answer"]
+    assert '<a href="#answer-answer">Answer' in refused.text
+    assert "<code>" not in refused.text
     denied = await browse(stocked, "POST", f"{page}/answer", headers=viewer, data=node | entered)
     assert denied.status_code == 403
     other = await browse(stocked, "POST", f"{page}/answer", headers=operator, data={"node_id": "start"} | entered)

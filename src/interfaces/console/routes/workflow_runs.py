@@ -175,7 +175,8 @@ async def answer_node(
     )
     if question is None:
         raise conflict("node_not_waiting", f"The node {node_id!r} no longer waits for an answer.")
-    with FormCheck({"answers.0.answer": f"answer-{node_id}"}) as check:
+    field = f"answer-{node_id}"
+    with FormCheck({"answers.0.answer": field}, labels={field: question.label}) as check:
         answers = {node_id: answer_to(question, data)}
         await resume_workflow_run.execute(
             ResumeWorkflowRunCommand(principal=request.principal, run_id=run.id, answers=answers)
