@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Annotated, Any, NotRequired, TypedDict
 
@@ -40,6 +41,9 @@ STATUS_OF_KIND = {
     ErrorKind.UNAVAILABLE: 503,
     ErrorKind.INTERNAL: 500,
 }
+
+_NUMBERS = ("retry_after_s", "position")
+"""Members of a problem that are numbers in JSON."""
 
 AnyRequest = Request[Any, Any, State]
 
@@ -88,7 +92,7 @@ def problem(
     detail: str,
     *,
     violations: tuple[Violation, ...] = (),
-    extra: dict[str, str] | None = None,
+    extra: Mapping[str, str | int] | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response[dict[str, object]]:
     """The response for a failure; `extra` are additional members."""
@@ -117,7 +121,7 @@ def from_service_error(request: AnyRequest, error: ServiceError) -> Response[dic
         error.code,
         error.detail,
         violations=error.violations,
-        extra=error.extra,
+        extra={name: int(value) if name in _NUMBERS else value for name, value in error.extra.items()},
         headers=headers,
     )
 

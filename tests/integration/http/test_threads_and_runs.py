@@ -54,7 +54,8 @@ async def test_a_run_beyond_the_bound_of_the_queue_is_told_its_position_and_when
     assert (await service.call("POST", "/v1/runs", json=RUN)).status_code == 202
     refused = await service.call("POST", "/v1/runs", json=RUN)
     problem = problem_of(refused, 429, "queue_full")
-    assert (problem["position"], problem["limited"], refused.headers["retry-after"]) == ("2", "agent", "1")
+    assert (problem["position"], problem["limited"], refused.headers["retry-after"]) == (2, "agent", "1")
+    assert problem["retry_after_s"] == 1
     assert len(service.worker.submitted) == 1
     await service.call("PATCH", "/v1/agents/guide", json={"max_queued": None})
     assert (await service.call("POST", "/v1/runs", json=RUN)).status_code == 202
