@@ -85,7 +85,7 @@ def test_a_run_that_takes_longer_than_it_may_is_handed_over(tmp_path: Path) -> N
         run_id, log = held_run(service, gate)
         assert said(draining(service.home, "--within", "0")) == (
             0,
-            f"{service.process.pid}: runs were handed over.\n",
+            f"{service.process.pid}: was stopped after 0 s; what had not ended by then is handed over.\n",
         )
         assert service.process.wait(timeout=STOP_S) == 0
     gate.touch()

@@ -25,7 +25,10 @@ def drain(
         int | None, typer.Argument(metavar="PID", help="A service or worker. Default: the service of HOME.", min=1)
     ] = None,
     within: Annotated[
-        int, typer.Option("--within", metavar="SECONDS", min=0, help="Then stop it: runs are handed over.")
+        int,
+        typer.Option(
+            "--within", metavar="SECONDS", min=0, help="Then stop it: runs that have not ended are handed over."
+        ),
     ] = WITHIN_S,
 ) -> None:
     """Let a service or worker finish its runs, and stop. The process is on this machine; it is not
@@ -44,7 +47,8 @@ def drain(
             signal.pidfd_send_signal(process, signal.SIGTERM)
             if not _has_ended(process, _HAND_OVER_S):
                 raise CommandFailure(f"The process {number} does not stop.")
-    terminal.line(f"{number}: {'finished its runs' if is_done else 'runs were handed over'}.")
+    late = f"was stopped after {within} s; what had not ended by then is handed over"
+    terminal.line(f"{number}: {'finished its runs' if is_done else late}.")
 
 
 def _pid_of_service() -> int:
