@@ -118,6 +118,36 @@ ONE_MORE = """
 """One more waits, of a run that began before the newest."""
 
 
+def test_a_table_wider_than_its_page_has_a_shade_where_more_is_hidden(browser: Browser, service: Service) -> None:
+    service.start_run("asker", "Work out the answer.")
+    somebody = Person(browser, service.url, width=700)
+    somebody.sign_in(service.key)
+    somebody.go("/console/runs")
+    table = somebody.page.get_by_role("region", name="Runs", exact=True)
+    rule = ".scroll table { visibility: hidden; width: 1000px; table-layout: fixed; }"  # the ground alone is compared
+    somebody.page.evaluate(
+        "rule => { const [sheet] = document.styleSheets; sheet.insertRule(rule, sheet.cssRules.length); }", rule
+    )
+
+    def sides() -> tuple[bytes, bytes]:
+        box = table.bounding_box()
+        assert box is not None
+        left, right = (
+            somebody.page.screenshot(clip={"x": x, "y": box["y"], "width": 6, "height": 20})
+            for x in (box["x"], box["x"] + box["width"] - 6)
+        )
+        return left, right
+
+    plain, shaded = sides()
+    assert plain != shaded
+    table.evaluate("each => { each.scrollLeft = each.scrollWidth; }")
+    left, right = sides()
+    assert right == plain
+    assert left != plain
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
 def test_a_browser_tells_what_waits_once_a_person_has_switched_it_on(person: Person, service: Service) -> None:
     page = person.page
     service.call("POST", "/runs/cancel", {"agent_id": service.call("GET", "/agents/asker")["id"]})
