@@ -63,6 +63,14 @@ def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
     configure_logging(level=level, form=settings.log_format, redactor=container.redactor())
 
 
+def missing_directories(settings: Settings) -> tuple[str, ...]:
+    """A warning for each directory of the settings that does not exist. None is made: it may be a mount that is missing."""
+    named = {"DRAGOMAN_SECRET_FILES": settings.secret_files, "DRAGOMAN_ARCHIVE_DIR": settings.archive_dir}
+    return tuple(
+        f"{name} names {path}, which is not a directory" for name, path in named.items() if path and not path.is_dir()
+    )
+
+
 @asynccontextmanager
 async def open_service(container: Container) -> AsyncIterator[None]:
     """The system of a service, without executing runs (`interfaces.worker.execution`). It owns

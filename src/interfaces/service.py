@@ -14,7 +14,14 @@ from litestar import Litestar
 
 from domain.errors import ErrorKind, ServiceError
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, hide_secrets, open_service, switch_threads_soon, watching
+from infrastructure.lifecycle import (
+    configure_logs,
+    hide_secrets,
+    missing_directories,
+    open_service,
+    switch_threads_soon,
+    watching,
+)
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.announcement import announce
 from interfaces.asgi import create_app
@@ -79,7 +86,7 @@ async def _serve(settings: Settings, *, worker: bool) -> int:
     gc.disable()  # until everything is built
     container = Container(settings=settings)
     configure_logs(container)
-    for warning in unknown_variables():
+    for warning in (*unknown_variables(), *missing_directories(settings)):
         logger.warning(warning)
     with listening(
         settings.host, settings.port, change="Choose others with --host and --port, or DRAGOMAN_HOST and DRAGOMAN_PORT."

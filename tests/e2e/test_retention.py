@@ -89,6 +89,7 @@ def test_audit_entries_runs_and_gateway_calls_are_in_files_before_they_are_remov
 
     with serving(home, DRAGOMAN_ARCHIVE_DIR=str(archive)) as service:
         until(lambda: "Audit entries cannot be written" in service.log.read_text(), patience_s=60, what="the sweep")
+        assert f"DRAGOMAN_ARCHIVE_DIR names {archive}, which is not a directory" in service.log.read_text()
         assert service.call("GET", "/audit-events/verify")["pruned_through"] == 0, "what cannot be archived stays"
         assert status(service, f"/runs/{run['id']}") == httpx.codes.OK
         events = [event["type"] for event in service.events(run["id"])]

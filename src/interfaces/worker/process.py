@@ -11,7 +11,14 @@ from functools import partial
 import uvloop
 
 from infrastructure.container import Container
-from infrastructure.lifecycle import configure_logs, hide_secrets, open_worker, switch_threads_soon, watching
+from infrastructure.lifecycle import (
+    configure_logs,
+    hide_secrets,
+    missing_directories,
+    open_worker,
+    switch_threads_soon,
+    watching,
+)
 from infrastructure.settings import Settings, unknown_variables
 from interfaces.draining import drained_by_signal
 from interfaces.http.app import create_monitoring_app
@@ -39,7 +46,7 @@ async def working(container: Container) -> AsyncIterator[None]:
 async def _work(settings: Settings) -> int:
     container = Container(settings=settings)
     configure_logs(container)
-    for warning in unknown_variables():
+    for warning in (*unknown_variables(), *missing_directories(settings)):
         logger.warning(warning)
     async with working(container), _monitored(container):
         # A signal may follow at once after the ready line: its handler must be installed before.

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from domain.rate_limit import RateLimit
-from infrastructure.settings import SettingsError, base_process_environment, load_settings, unknown_variables
+from infrastructure.lifecycle import missing_directories
+from infrastructure.settings import Settings, SettingsError, base_process_environment, load_settings, unknown_variables
 
 
 def test_the_case_of_a_variable_does_not_matter_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +279,15 @@ def test_settings_show_no_secret_when_printed(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("OPENAI_API_KEY", "sk-hunter2")
 
     assert "hunter2" not in repr(load_settings())
+
+
+def test_directories_that_are_not_there_are_told(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert missing_directories(Settings(secret_files=missing, archive_dir=tmp_path)) == (
+        f"DRAGOMAN_SECRET_FILES names {missing}, which is not a directory",
+    )
+    assert len(missing_directories(Settings(secret_files=missing, archive_dir=missing))) == 2
+    assert missing_directories(Settings()) == ()
 
 
 def test_unknown_variables_are_told_with_the_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:
