@@ -197,6 +197,7 @@ def test_usage_of_a_period_is_drawn_with_its_figures_beside(person: Person) -> N
 def test_settings_of_the_organization_show_in_the_form_of_an_agent(person: Person, service: Service) -> None:
     page = person.page
     page.get_by_role("link", name="Settings").click()
+    page.wait_for_url("**/console/settings")  # with its script, which adds rules
     page.get_by_role("button", name="Add a rule").click()
     page.get_by_label("Tool: name or glob").fill("send_*")
     page.get_by_label("Decision").select_option("deny")
