@@ -208,7 +208,8 @@ def test_every_page_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
 def test_the_way_through_by_keyboard_alone(browser: Browser, service: Service) -> None:
     somebody = Person(browser, service.url)
     somebody.go("/console")
-    somebody.page.keyboard.type(service.key)  # the field has the focus
+    expect(somebody.page.get_by_label("API key")).to_be_focused()
+    somebody.page.keyboard.type(service.key)
     somebody.page.keyboard.press("Enter")
     somebody.page.get_by_role("heading", name="Overview").wait_for()
     somebody.page.keyboard.press("Tab")
