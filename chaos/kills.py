@@ -94,7 +94,7 @@ def _events(run_id: str, events: Sequence[Json]) -> Iterator[str]:
 
 
 def _calls(log: str, *, most: int) -> Iterator[str]:
-    """A call that may not be repeated is sent once for each run at most, whoever was killed."""
+    """The faults: calls that must not be repeated and were sent more than once in a run."""
     called = Counter(line for line in log.splitlines() if line.startswith("called "))
     yield from (f"{line!r} {count} times" for line, count in called.items() if count > most)
 
