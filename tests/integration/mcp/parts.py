@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -221,21 +222,39 @@ def descendants(pid: int | None = None) -> set[int]:
 
 @asynccontextmanager
 async def everything(mode: str, port: int | None = None) -> AsyncIterator[str]:
-    """The npm server-everything in its own process; its address without a path."""
-    port = port or free_port()
-    process = subprocess.Popen(  # noqa: ASYNC220 (a spawn is short)
-        ["node", EVERYTHING, mode],
-        env={**os.environ, "PORT": str(port)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    """The npm server-everything in its own process; its address without a path. It says that it listens: that a port
+    accepts a connection does not tell whose it is. Without `port`, another one is tried where the free one was taken
+    meanwhile."""
+    process, chosen = await listening(mode, port or free_port())
+    for _ in range(0 if port else 3):
+        if process.poll() is None:
+            break
+        process, chosen = await listening(mode, free_port())
+    assert process.poll() is None, "server-everything does not start; run `npm ci` in tests/node"
     try:
-        await until(lambda: process.poll() is not None or accepts(port))
-        assert process.poll() is None, "server-everything does not start; run `npm ci` in tests/node"
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{chosen}"
     finally:
         process.kill()
         process.wait()
+
+
+async def listening(mode: str, port: int) -> tuple["subprocess.Popen[bytes]", int]:
+    """A server-everything that listens on the port, or has ended."""
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(  # noqa: ASYNC220 (a spawn is short)
+            ["node", EVERYTHING, mode],
+            env={**os.environ, "PORT": str(port)},
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
+        said = f"on port {port}\n".encode()
+        try:
+            await until(lambda: process.poll() is not None or said in os.pread(log.fileno(), 4_096, 0))
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    return process, port
 
 
 def accepts(port: int) -> bool:

@@ -118,7 +118,8 @@ async def test_a_call_given_up_ends_at_once_and_leaves_the_connection_usable(eve
     async with sdk_connections() as connections:
         call = a_call("trigger-long-running-operation", duration=300, steps=3_000)
         waiting = asyncio.create_task(connections.call_tool(everything_server, IN_RUN, call, on_progress))
-        await begun.wait()
+        await asyncio.wait({waiting, asyncio.ensure_future(begun.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        assert not waiting.done(), await waiting
         waiting.cancel()
         async with asyncio.timeout(60):
             with pytest.raises(asyncio.CancelledError):
