@@ -91,6 +91,15 @@ async def test_a_list_that_searches_texts_does_not_refresh_itself(service: Servi
     assert run_id in await listed(service)
 
 
+@pytest.mark.parametrize(
+    "page", ["agents", "gateway", "runs", "schedules", "servers", "threads", "workflows", "budgets"]
+)
+async def test_lists_refresh_themselves_each_by_its_own_part(service: Service, page: str) -> None:
+    shown = await browse(service, "GET", f"/console/{page}?shown=here", headers=await signed_in(service))
+    assert f'<div id="list" hx-get="/console/{page}?shown=here" hx-trigger="every 1' in shown.text
+    assert 'hx-select="#list" hx-swap="outerMorph"' in shown.text
+
+
 async def test_the_api_has_the_same_filters(service: Service) -> None:
     run_id = await started(service, "Count the apples", metadata={"ticket": 7})
     for query, found in (
