@@ -89,6 +89,7 @@ from interfaces.console.run_starters import RunStarters
 from interfaces.console.sessions import ConsoleSessions, signed_in
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.sign_in_pages import SignInPages
+from interfaces.console.toasts import saying
 from interfaces.console.usage_pages import UsagePages
 from interfaces.console.usage_people import UsagePeople
 from interfaces.console_paths import PATH
@@ -154,7 +155,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     router = OwnRouter(
         PATH,
         route_handlers=routes,
-        middleware=[signed_in(console_sessions)],
+        middleware=[signed_in(console_sessions), saying],
         dependencies=dependencies(routes, container, own),
         exception_handlers=handlers,
     )

@@ -9,12 +9,13 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from litestar import Response
+from markupsafe import Markup
 
 from domain.hidden_text import revealed, revealed_json
-from domain.identity.permission import Permission
 from domain.json_value import JsonValue
 from domain.runs.run import Run
 from domain.threads.message import TextContent
+from interfaces.console.navigation import NAVIGATION
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.server_form import KINDS
 from interfaces.console.sessions import AS_COOKIE
@@ -39,6 +40,9 @@ STATIC = (
     "chat.js",
     "console.css",
     "frame.js",
+    "icons.css",
+    "icons.svg",
+    "keys.js",
     "live.js",
     "run.js",
     "forms.js",
@@ -52,52 +56,6 @@ STATIC = (
     "htmx-4.0.1.min.js",
     "icon.svg",
 )
-NAVIGATION = (
-    ("", (("Overview", PATH),)),
-    (
-        "Build",
-        (
-            ("Chat", f"{PATH}/chat"),
-            ("Agents", f"{PATH}/agents"),
-            ("MCP servers", f"{PATH}/servers"),
-            ("Workflows", f"{PATH}/workflows"),
-        ),
-    ),
-    (
-        "Operate",
-        (
-            ("Inbox", f"{PATH}/inbox"),
-            ("Runs", f"{PATH}/runs"),
-            ("Queue", f"{PATH}/queue"),
-            ("Schedules", f"{PATH}/schedules"),
-            ("Threads", f"{PATH}/threads"),
-            ("Gateway", f"{PATH}/gateway"),
-            ("My accounts", f"{PATH}/accounts"),
-            ("My sessions", f"{PATH}/sessions"),
-        ),
-    ),
-    (
-        "Govern",
-        (
-            ("Usage", f"{PATH}/usage"),
-            ("Budgets", f"{PATH}/budgets"),
-            ("Audit", f"{PATH}/audit"),
-            ("People", f"{PATH}/people"),
-            ("API keys", f"{PATH}/keys"),
-            ("Settings", f"{PATH}/settings"),
-        ),
-    ),
-)
-"""Groups of the sidebar, with their pages."""
-ROLES = {
-    "People": Permission.USERS_MANAGE,
-    "API keys": Permission.KEYS_MANAGE,
-    "Settings": Permission.ORGANIZATION_MANAGE,
-    "Gateway": Permission.RUNS_START,
-}
-"""The permission that a page requires, if not every role may read it."""
-
-
 TITLE_LENGTH = 90
 _WORDS = {
     "in_progress": "running",
@@ -124,9 +82,9 @@ class Pages:
         self._environment.globals |= {
             "version": version,
             "navigation": NAVIGATION,
-            "roles_of_pages": ROLES,
             "server_kinds": KINDS,
-            "static": {name: f"{PATH}/static/{name}?v={digest}" for name, (_, digest) in self.assets.items()},
+            "static": {name: self._address(name) for name in STATIC},
+            "icon": self._icon,
         }
         self._environment.filters |= {
             "moment": moment,
@@ -141,6 +99,15 @@ class Pages:
             "took": took,
             "word": word,
         }
+
+    def _address(self, asset: str) -> str:
+        return f"{PATH}/static/{asset}?v={self.assets[asset][1]}"
+
+    def _icon(self, name: str) -> Markup:
+        """One of the sprite, as decoration of the words beside it."""
+        return Markup('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>').format(
+            self._address("icons.svg"), name
+        )
 
     def show(
         self,

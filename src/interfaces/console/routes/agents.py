@@ -14,6 +14,7 @@ from interfaces.console.agents.pages import AgentPages
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.toasts import toast
 from interfaces.console_paths import PATH
 
 AGENTS_PATH = f"{PATH}/agents"
@@ -67,7 +68,7 @@ async def switch_agent(
     agent = await update_agent.execute(
         UpdateAgentCommand(principal=request.principal, agent=agent_id, changes={"enabled": enabled})
     )
-    return to_page(f"{AGENTS_PATH}/{agent.id}")
+    return to_page(f"{AGENTS_PATH}/{agent.id}", said=f"The agent is {'enabled' if enabled else 'disabled'}.")
 
 
 @post("/agents/{agent_id:str}/cancel-runs", status_code=200)
@@ -90,6 +91,6 @@ async def delete_agent_page(
     return to_page(AGENTS_PATH)
 
 
-def to_page(path: str) -> Response[str]:
+def to_page(path: str, *, said: str = "") -> Response[str]:
     """A response that redirects the browser."""
-    return Response("", headers={HTMXHeaders.REDIRECT.value: path})
+    return Response("", headers={HTMXHeaders.REDIRECT.value: path, **toast(said)})

@@ -17,7 +17,8 @@ from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from application.threads.queries import ListConversations
 from application.workflows.queries import ListWorkflows
 from domain.identity.api_key import Principal
-from interfaces.console.pages import NAVIGATION, ROLES, Pages, asked, in_a_line
+from interfaces.console.navigation import NAVIGATION
+from interfaces.console.pages import Pages, asked, in_a_line
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console_paths import PATH
 
@@ -29,9 +30,12 @@ _NAMED = PageRequest(limit=MAX_PAGE_SIZE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
+    """`keys` lead there, too."""
+
     kind: str
     name: str
     link: str
+    keys: str = ""
 
 
 class Palette:
@@ -110,9 +114,10 @@ async def show_palette(
 
 def _pages_for(principal: Principal) -> Iterator[Entry]:
     for _, entries in NAVIGATION:
-        for name, link in entries:
-            if name not in ROLES or principal.may(ROLES[name]):
-                yield Entry(kind="Page", name=name, link=link)
+        for each in entries:
+            if each.is_for(principal):
+                yield Entry(kind="Page", name=each.name, link=each.path, keys=f"g {each.key}")
+    yield Entry(kind="Help", name="Keyboard shortcuts", link="#keys-help", keys="?")
 
 
 def _matching(words: str, entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -25,6 +25,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.run_starters import RunStarters
+from interfaces.console.toasts import toast
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 
@@ -170,7 +171,7 @@ async def pause_or_resume(
     await update_schedule.execute(
         UpdateScheduleCommand(principal=request.principal, schedule=schedule_id, changes=changes)
     )
-    return _to_list()
+    return _to_list(said=f"The schedule is {'resumed' if changes['enabled'] else 'paused'}.")
 
 
 @post("/schedules/{schedule_id:str}/delete", status_code=200)
@@ -190,5 +191,5 @@ def _text_of(schedule: Schedule) -> str | None:
             return None
 
 
-def _to_list() -> Response[str]:
-    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/schedules"})
+def _to_list(*, said: str = "") -> Response[str]:
+    return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/schedules", **toast(said)})

@@ -19,6 +19,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.servers import ServerPages
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.toasts import toast
 from interfaces.console_paths import PATH
 
 CHANGED = "server-changed"
@@ -144,7 +145,8 @@ async def switch_server(
     await update_mcp_server.execute(
         UpdateMcpServerCommand(principal=request.principal, server=slug, changes={"enabled": enabled})
     )
-    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+    said = toast(f"The server is {'enabled' if enabled else 'disabled'}.")
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug), headers=said)
 
 
 @post("/servers/{slug:str}/authorize", status_code=200)

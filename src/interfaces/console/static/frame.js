@@ -45,19 +45,46 @@
     }
   }
 
-  function tell(title, detail) {
+  function toast(kind, ...texts) {
     const message = document.createElement("div");
-    message.className = "flash";
+    message.className = kind;
     const close = document.createElement("button");
     close.type = "button";
     close.className = "plain";
     close.dataset.dismiss = "";
     close.setAttribute("aria-label", "Dismiss");
     close.textContent = "×";
+    message.append(close, ...texts);
+    return message;
+  }
+
+  function tell(title, detail) {
     const strong = document.createElement("strong");
     strong.textContent = `${title}.`;
-    message.append(close, strong, ` ${detail}`);
-    document.getElementById("flash").replaceChildren(message);
+    document.getElementById("flash").replaceChildren(toast("flash", strong, ` ${detail}`));
+  }
+
+  // What was changed is said until it is dismissed, or pushed out by what was changed after it.
+  const TOAST = "dragoman-toast";
+  const MOST_TOASTS = 3;
+  function say(sentence) {
+    const said = document.getElementById("toasted");
+    said.append(toast("toast", sentence));
+    while (said.children.length > MOST_TOASTS) said.firstElementChild.remove();
+  }
+
+  // The page that the answer leads to says it.
+  function sayAfter(response) {
+    const sentence = response.headers.get("Toast");
+    if (!sentence) return;
+    if (response.headers.get("HX-Redirect")) sessionStorage.setItem(TOAST, sentence);
+    else say(sentence);
+  }
+
+  function sayBefore() {
+    const sentence = sessionStorage.getItem(TOAST);
+    sessionStorage.removeItem(TOAST);
+    if (sentence) say(sentence);
   }
 
   function connected(isConnected) {
@@ -68,7 +95,7 @@
     const button = event.target.closest("button");
     if (!button) return;
     if (button.dataset.copy !== undefined) copy(button);
-    else if (button.dataset.dismiss !== undefined) button.closest(".flash").remove();
+    else if (button.dataset.dismiss !== undefined) button.closest(".flash, .toast").remove();
     else if (button.dataset.palette !== undefined) search();
     else if (button.classList.contains("menu")) {
       const open = document.body.classList.toggle("open");
@@ -126,7 +153,7 @@
 
   const changes = (event) => (event.detail?.ctx?.request?.method ?? "GET") !== "GET";
 
-  // A message stays until it is dismissed, or until something else is tried.
+  // An error stays until it is dismissed, or until something else is tried.
   document.addEventListener("htmx:before:request", (event) => {
     if (changes(event)) document.getElementById("flash").replaceChildren();
   });
@@ -135,7 +162,10 @@
     connected(false);
     if (changes(event)) tell("Not sent", "The service cannot be reached. Try again once the connection is back.");
   });
-  document.addEventListener("htmx:after:request", () => connected(true));
+  document.addEventListener("htmx:after:request", (event) => {
+    connected(true);
+    if (event.detail?.ctx?.response) sayAfter(event.detail.ctx.response);
+  });
   window.addEventListener("offline", () => connected(false));
   window.addEventListener("online", () => connected(true));
 
@@ -161,5 +191,6 @@
   document.addEventListener("htmx:after:swap", refreshed);
   setInterval(tellTimes, 20000);
   refreshed();
-  window.frame = { tell, tellTimes };
+  sayBefore();
+  window.frame = { search, tell, tellTimes };
 })();

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from interfaces.console import pages
+from interfaces.console.navigation import NAVIGATION
 
 CONSOLE = Path(pages.__file__).parent
 MAX_BYTES = 400_000
@@ -23,6 +24,24 @@ def test_a_bundle_has_the_locked_versions_and_their_licences(bundle: str, librar
     assert bundled == {name: lock[f"node_modules/{name}"]["version"] for name in bundled}
     licences = (CONSOLE / "static" / f"{bundle}.LICENSE").read_text(encoding="utf-8")
     assert all(f"{name} {version}\n" in licences for name, version in bundled.items())
+
+
+@pytest.mark.requirement("U6")
+def test_the_icons_are_those_that_pages_use_in_the_locked_version_with_their_licence() -> None:
+    lock = json.loads((CONSOLE / "frontend" / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    version = lock["node_modules/lucide-static"]["version"]
+    sprite, masks, licence = (
+        (CONSOLE / "static" / name).read_text(encoding="utf-8") for name in ("icons.svg", "icons.css", "icons.LICENSE")
+    )
+    assert f"lucide-static@{version}" in sprite.partition("\n")[0]
+    assert f"lucide-static@{version}" in masks.partition("\n")[0]
+    assert f"lucide-static {version}\n" in licence
+    templates = "".join(path.read_text(encoding="utf-8") for path in CONSOLE.glob("templates/**/*.html"))
+    named = set(re.findall(r"icon\([\"']([a-z0-9-]+)[\"']", templates))
+    named |= {each.icon for _, entries in NAVIGATION for each in entries}
+    assert set(re.findall(r'<symbol id="([a-z0-9-]+)"', sprite)) == named
+    styles = (CONSOLE / "static" / "console.css").read_text(encoding="utf-8")
+    assert set(re.findall(r"--icon-([a-z-]+):", masks)) == set(re.findall(r"var\(--icon-([a-z-]+)\)", styles))
 
 
 def test_all_assets_of_the_console_together_stay_below_the_bound_of_one_page() -> None:
