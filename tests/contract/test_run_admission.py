@@ -8,8 +8,8 @@ import pytest
 
 from application.runs.ports import IdempotencyKey, NewRun, StartedRun
 from domain.errors import ServiceError
-from domain.ids import AgentId
-from domain.runs.admission import Admission
+from domain.ids import AgentId, ApiKeyId
+from domain.runs.admission import Admission, UserBound
 from domain.runs.change import RunChange
 from domain.runs.resuming import resumed_step
 from tests.builders import (
@@ -26,6 +26,7 @@ from tests.builders import (
 )
 from tests.contract.run_steps import claim, start_and_suspend
 from tests.contract.stores import Stores
+from tests.people_builders import USER
 
 OTHER_AGENT = AgentId(numbered("agt", 2))
 
@@ -95,3 +96,39 @@ async def test_starts_at_the_same_moment_do_not_exceed_the_bound_together(run_st
     found = await asyncio.gather(*starts, return_exceptions=True)
     assert len([started for started in found if isinstance(started, StartedRun)]) == 4
     assert {error.code for error in found if isinstance(error, ServiceError)} == {"queue_full"}
+
+
+def by(number: int, starter: str, most: int | None) -> NewRun:
+    """Run `number` that the starter requests, while the user may have so many active runs."""
+    admission = Admission() if most is None else Admission(of_user=UserBound(user_id=USER, max_active=most))
+    new = bounded(number, admission)
+    return replace(new, run=replace(new.run, requested_by=ApiKeyId(starter)))
+
+
+@pytest.mark.requirement("P2")
+async def test_a_user_has_no_more_active_runs_than_the_bound_whoever_they_act_as(run_stores: Stores) -> None:
+    await run_stores.runs.start(by(1, USER, 2))
+    await claim(run_stores, a_run_id(1), at=START)
+    await run_stores.runs.start(by(2, "usr_another", None))
+    await run_stores.runs.start(by(3, f"impersonation:usr_another:{USER}", None))
+    await run_stores.runs.start(by(4, f"impersonation:{USER}:usr_another", 2))
+    with pytest.raises(ServiceError) as full:
+        await run_stores.runs.start(by(5, USER, 2))
+    assert (full.value.code, full.value.extra["limited"]) == ("user_runs_full", "user")
+    assert await run_stores.runs.get(ORG, a_run_id(5)) is None
+    assert (await run_stores.runs.start(by(5, USER, 3))).created
+
+
+@pytest.mark.requirement("P2")
+async def test_a_run_that_waits_for_people_is_not_active(run_stores: Stores) -> None:
+    waiting, _ = await start_and_suspend(run_stores, a_run(requested_by=ApiKeyId(USER)))
+    assert waiting.requested_by == ApiKeyId(USER)
+    assert (await run_stores.runs.start(by(2, USER, 1))).created
+
+
+@pytest.mark.requirement("P2")
+async def test_starts_of_a_user_at_the_same_moment_do_not_exceed_their_bound_together(run_stores: Stores) -> None:
+    starts = [run_stores.runs.start(by(number, USER, 4)) for number in range(1, 13)]
+    found = await asyncio.gather(*starts, return_exceptions=True)
+    assert len([started for started in found if isinstance(started, StartedRun)]) == 4
+    assert {error.code for error in found if isinstance(error, ServiceError)} == {"user_runs_full"}

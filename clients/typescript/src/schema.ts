@@ -1142,6 +1142,12 @@ export interface components {
             user_daily_budgets_usd?: {
                 [key: string]: string;
             } | null;
+            /** @description Limits of each user: requests, and active runs. Replaces both. */
+            user_limits?: components["schemas"]["UserLimitsBody"] | null;
+            /** @description Other limits than `user_limits`, by the ids of users. Replaces all of them. */
+            limits_of_users?: {
+                [key: string]: components["schemas"]["UserLimitsBody"];
+            } | null;
             /** @description null retains everything. */
             retention_days?: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -1233,6 +1239,12 @@ export interface components {
             /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. */
             user_daily_budgets_usd: {
                 [key: string]: number;
+            };
+            /** @description Limits of each user: requests, and active runs. */
+            user_limits: components["schemas"]["UserLimitsView"];
+            /** @description Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`. */
+            limits_of_users: {
+                [key: string]: components["schemas"]["UserLimitsView"];
             };
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
@@ -3300,6 +3312,12 @@ export interface components {
             user_daily_budgets_usd: {
                 [key: string]: number;
             };
+            /** @description Limits of each user: requests, and active runs. */
+            user_limits: components["schemas"]["UserLimitsView"];
+            /** @description Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`. */
+            limits_of_users: {
+                [key: string]: components["schemas"]["UserLimitsView"];
+            };
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -4463,6 +4481,12 @@ export interface components {
             /** @description Other budgets than `user_daily_budget_usd`, by the ids of users. */
             user_daily_budgets_usd: {
                 [key: string]: number;
+            };
+            /** @description Limits of each user: requests, and active runs. */
+            user_limits: components["schemas"]["UserLimitsView"];
+            /** @description Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`. */
+            limits_of_users: {
+                [key: string]: components["schemas"]["UserLimitsView"];
             };
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
@@ -5947,6 +5971,12 @@ export interface components {
             user_daily_budgets_usd?: {
                 [key: string]: string;
             } | null;
+            /** @description Limits of each user: requests, and active runs. Replaces both. */
+            user_limits?: components["schemas"]["UserLimitsBody"] | null;
+            /** @description Other limits than `user_limits`, by the ids of users. Replaces all of them. */
+            limits_of_users?: {
+                [key: string]: components["schemas"]["UserLimitsBody"];
+            } | null;
             /** @description null retains everything. */
             retention_days?: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -6156,6 +6186,33 @@ export interface components {
             unpriced_calls: number;
             /** @description Number of calls whose tokens are estimated: their provider reported none. */
             estimated_calls: number;
+        };
+        /**
+         * UserLimitsBody
+         * @description Limits of one user. What is absent or null sets none, or leaves it to the limits of all users.
+         * @example {
+         *       "rate_limit": {
+         *         "calls": 60,
+         *         "per_s": 60
+         *       },
+         *       "max_active_runs": 5
+         *     }
+         */
+        UserLimitsBody: {
+            /** @description Limit of the user's requests to the API, the gateway and the console together; null: none. */
+            rate_limit?: components["schemas"]["RateLimitBody"] | null;
+            /** @description Most runs of the user that may be queued or in progress; null: any number. */
+            max_active_runs?: number | null;
+        };
+        /**
+         * UserLimitsView
+         * @description Limits of one user.
+         */
+        UserLimitsView: {
+            /** @description Limit of the user's requests to the API, the gateway and the console together; null: none. */
+            rate_limit: components["schemas"]["RateLimitView"] | null;
+            /** @description Most runs of the user that may be queued or in progress; null: any number. */
+            max_active_runs: number | null;
         };
         /**
          * UserPage

@@ -10,6 +10,7 @@ from application.identity.token_cache import KnownKey, TokenCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal, hash_token
+from domain.ids import UserId
 
 MAX_TOKEN = 16 * 1024
 _DOTS = 2
@@ -31,7 +32,7 @@ class AuthenticatePerson:
     - The rules of the identity provider give the user's organization and role (`AdmitPerson`).
     - A checked token is cached until it expires, or until a user, a custom role or an identity provider
       changes.
-    - The service's rate limit applies to each user.
+    - The service's rate limit and the organization's apply to each user.
 
     Raises: ServiceError token_invalid, sign_in_refused (UNAUTHENTICATED), rate_limited (LIMIT),
     identity_provider_unavailable.
@@ -65,9 +66,9 @@ class AuthenticatePerson:
             raise invalid_token()
         if command.audience is not None and command.audience not in known.audiences:
             raise invalid_token()
-        if (counted := self._limits.take(known.principal.key_id, None)) is not None:
-            await counted
-        return known.principal
+        principal = known.principal
+        await self._limits.take_of_user(principal.organization_id, UserId(principal.key_id))
+        return principal
 
     async def _look_up(self, token: str, token_hash: str) -> KnownKey:
         generation = self._cache.generation

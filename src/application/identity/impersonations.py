@@ -32,7 +32,7 @@ class Impersonations:
     - The caller has the permissions of the user, and the id that names both (`Impersonation.acting`): neither accounts and groups
       of the user, nor platform rights.
     - All is read at each request, so that every process refuses at once what has ended.
-    - The service's rate limit applies to the actor, and a platform key's own one.
+    - The service's rate limit applies to the actor, and a platform key's own one or the organization's for the user who acts.
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
@@ -59,7 +59,9 @@ class Impersonations:
         found = await self._impersonations.by_hash(hash_token(token))
         principal, actor = await self._principal(found)
         assert found is not None  # a principal has one
-        if (counted := self._limits.take(found.actor, actor.rate_limit)) is not None:
+        if (user_id := person_of(found.actor)) is not None:
+            await self._limits.take_of_user(found.organization_id, user_id)
+        elif (counted := self._limits.take(found.actor, actor.rate_limit)) is not None:
             await counted
         return principal, found
 

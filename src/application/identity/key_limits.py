@@ -1,24 +1,26 @@
-"""Request rate limits per API key."""
+"""Request rate limits per API key and user."""
 
 import math
 from collections.abc import Awaitable, Sequence
 
+from application.identity.ports import OrganizationStore
 from application.system.rates import Bucket, Rates, TooSoon
 from domain.errors import ErrorKind, ServiceError
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
 
 
 class KeyLimits:
-    """Two limits that both apply: `every`, the operator's limit per key, and the key's own. A refused request is not
-    counted.
+    """Limits that all apply: `every`, the operator's limit per key, user and session; the key's own; and the one that the
+    organization has for the user. A refused request is not counted.
 
     To be awaited unless None: most requests are counted without a question to other processes.
     """
 
-    def __init__(self, *, every: RateLimit | None, rates: Rates) -> None:
+    def __init__(self, *, every: RateLimit | None, rates: Rates, organizations: OrganizationStore) -> None:
         self._every = every
         self._rates = rates
+        self._organizations = organizations
 
     def take(self, key_id: ApiKeyId, own: RateLimit | None) -> Awaitable[None] | None:
         """Count a request. Raises LIMIT `rate_limited` (extra `retry_after_s`, whole seconds)."""
@@ -32,6 +34,18 @@ class KeyLimits:
         if own is not None:
             buckets.append((key_id, own))
         return self._take(buckets) if buckets else None
+
+    async def take_of_user(
+        self, organization_id: OrganizationId, user_id: UserId, *, session_id: ApiKeyId | None = None
+    ) -> None:
+        """Count a request of a user, who may send it in a gateway session. All that a user sends shares the organization's
+        limit for them. Raises as `take`."""
+        organization = await self._organizations.get(organization_id)
+        own = None if organization is None else organization.limits_of(user_id).rate_limit
+        user = ApiKeyId(user_id)
+        counted = self.take(user, own) if session_id is None else self.take_of_session(session_id, user, own)
+        if counted is not None:
+            await counted
 
     def _take(self, buckets: Sequence[Bucket]) -> Awaitable[None] | None:
         try:
@@ -53,6 +67,6 @@ def _rate_limited(refused: TooSoon) -> ServiceError:
     return ServiceError(
         "rate_limited",
         ErrorKind.LIMIT,
-        f"This key has sent too many requests. Try again in {seconds} s.",
+        f"This caller has sent too many requests. Try again in {seconds} s.",
         extra={"retry_after_s": str(seconds)},
     )

@@ -23,7 +23,7 @@ class SessionOfUser:
     """Rules:
     - Role and permissions are what the user has now.
     - A deactivated or removed user is refused, and one whose identity provider was deleted.
-    - The service's rate limit applies to each user.
+    - The service's rate limit and the organization's apply to each user.
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
@@ -40,6 +40,5 @@ class SessionOfUser:
             user = await self._users.admitted(command.organization_id, command.user_id)
         if user is None:
             raise invalid_token()
-        if (counted := self._limits.take(user.actor, None)) is not None:
-            await counted
+        await self._limits.take_of_user(command.organization_id, user.id)
         return user.principal(command.expires_at, await granted_to(user, self._roles))

@@ -25,12 +25,13 @@ from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
-from domain.identity.api_key import Principal
+from domain.identity.api_key import Principal, person_of
+from domain.identity.impersonation import who_acts
 from domain.identity.organization import Organization
 from domain.identity.permission import Permission
 from domain.ids import MessageId, RunId, ThreadId, derived_id
 from domain.json_value import JsonObject
-from domain.runs.admission import Admission
+from domain.runs.admission import Admission, UserBound
 from domain.runs.called_by import CALLED_BY, CalledBy
 from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
@@ -102,7 +103,7 @@ class StartRun:
       agent's; a retry keeps the lane that the failed run had.
     - Sources of the thread in the input are read now; deleting one later does not change the message.
     - An output schema must be one that answers can be checked by.
-    - An organization and an agent have at most `max_queued` queued runs. Steps of admitted workflow runs, and runs that
+    - An organization and an agent have at most `max_queued` queued runs, and a user at most `max_active_runs` queued and running ones. Steps of admitted workflow runs, and runs that
       a run under way called, are not bounded.
     - The caller in the metadata is written by the service only.
     - A canary token of the agent in the input, the history or the instructions is replaced by its mark.
@@ -146,7 +147,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
-        (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`.
+        (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`, `user_runs_full`.
         """
         command.principal.require(Permission.RUNS_START)
         _require_role_for(command.model_settings, command.principal)
@@ -262,7 +263,17 @@ def _admission(command: StartRunCommand, organization: Organization | None, agen
     if command.wired is not None if called_by is None else called_by.run_id is not None:
         return Admission()
     bound = None if organization is None else organization.max_queued
-    return Admission(organization=bound, agent=agent.config.max_queued)
+    return Admission(
+        organization=bound, agent=agent.config.max_queued, of_user=_user_bound(command.principal, organization)
+    )
+
+
+def _user_bound(principal: Principal, organization: Organization | None) -> UserBound | None:
+    user_id = person_of(who_acts(principal.key_id))
+    if user_id is None or organization is None:
+        return None
+    most = organization.limits_of(user_id).max_active_runs
+    return None if most is None else UserBound(user_id=user_id, max_active=most)
 
 
 def _metadata(command: StartRunCommand) -> JsonObject:

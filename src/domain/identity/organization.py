@@ -8,7 +8,8 @@ from decimal import Decimal
 from domain.errors import Violation, invalid
 from domain.identity.api_key import person_of
 from domain.identity.impersonation import who_acts
-from domain.ids import ApiKeyId, OrganizationId
+from domain.identity.user_limits import UserLimits
+from domain.ids import ApiKeyId, OrganizationId, UserId
 from domain.mcp.kinds import KINDS
 from domain.mcp.pinning import FirstUse
 from domain.policy.rules import NO_POLICIES, ToolPolicies
@@ -35,6 +36,7 @@ class Organization:
       data is stored. None sets no bound.
     - `user_daily_budget_usd` bounds the cost of the runs that one user starts per UTC day. `user_daily_budgets_usd` has
       other budgets by the ids of users.
+    - `user_limits` hold for each user, and `limits_of_users` are other ones by the ids of users.
     - `first_use` says what happens to the first tool definitions of servers that are not trusted.
     - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
       None permits all.
@@ -58,6 +60,8 @@ class Organization:
     daily_budget_usd: Decimal | None = None
     user_daily_budget_usd: Decimal | None = None
     user_daily_budgets_usd: Mapping[str, Decimal] = field(default_factory=dict)
+    user_limits: UserLimits = UserLimits()
+    limits_of_users: Mapping[str, UserLimits] = field(default_factory=dict)
     retention_days: int | None = None
     first_use: FirstUse = FirstUse.APPROVE
     mcp_kinds: tuple[str, ...] | None = None
@@ -82,7 +86,7 @@ class Organization:
             wrong.append(Violation(path="models", message="names a model twice"))
         if self.daily_budget_usd is not None and not self.daily_budget_usd >= 0:
             wrong.append(Violation(path="daily_budget_usd", message="must not be negative"))
-        wrong += self._user_budget_violations()
+        wrong += [*self._user_budget_violations(), *self._user_limit_violations()]
         if self.retention_days is not None and not 0 < self.retention_days <= MAX_RETENTION_DAYS:
             wrong.append(Violation(path="retention_days", message=f"must be 1 to {MAX_RETENTION_DAYS}"))
         if not 0 < self.queue_weight <= MAX_QUEUE_WEIGHT:
@@ -103,6 +107,10 @@ class Organization:
         user_id = None if starter is None else person_of(who_acts(starter))
         return None if user_id is None else self.user_daily_budgets_usd.get(user_id, self.user_daily_budget_usd)
 
+    def limits_of(self, user_id: UserId) -> UserLimits:
+        own = self.limits_of_users.get(user_id)
+        return self.user_limits if own is None else own.or_else(self.user_limits)
+
     def _user_budget_violations(self) -> Iterator[Violation]:
         if self.user_daily_budget_usd is not None and not self.user_daily_budget_usd >= 0:
             yield Violation(path="user_daily_budget_usd", message="must not be negative")
@@ -112,3 +120,13 @@ class Organization:
             if person_of(user_id) is None or not budget >= 0:
                 message = "must be an id of a user (usr_…) with a budget that is not negative"
                 yield Violation(path=f"user_daily_budgets_usd.{user_id}", message=message)
+
+    def _user_limit_violations(self) -> Iterator[Violation]:
+        yield from self.user_limits.violations("user_limits")
+        if len(self.limits_of_users) > MAX_USER_BUDGETS:
+            yield Violation(path="limits_of_users", message=f"names more than {MAX_USER_BUDGETS} users")
+        for user_id, limits in self.limits_of_users.items():
+            path = f"limits_of_users.{user_id}"
+            if person_of(user_id) is None:
+                yield Violation(path=path, message="must be an id of a user (usr_…)")
+            yield from limits.violations(path)

@@ -5,24 +5,36 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from domain.errors import ErrorKind, ServiceError, Violation
+from domain.ids import UserId
 from domain.runs.called_by import CalledBy
 from domain.runs.run import Run
 
 MAX_QUEUED = 10_000_000
 MAX_RUNNING = 1_000_000
 _LONGEST_RETRY_S = 60
+ACTIVE_RETRY_S = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """How many runs of the organization, and of the agent, may be queued at most. None sets no bound."""
+    """How many runs of the organization, and of the agent, may be queued at most, and how many runs of the user who starts
+    this one may be queued or in progress. None sets no bound."""
 
     organization: int | None = None
     agent: int | None = None
+    of_user: "UserBound | None" = None
 
     @property
     def is_bounded(self) -> bool:
-        return self.organization is not None or self.agent is not None
+        return self.organization is not None or self.agent is not None or self.of_user is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserBound:
+    """At most so many runs of the user may be queued or in progress."""
+
+    user_id: UserId
+    max_active: int
 
 
 def bound_violations(max_queued: int | None, max_running: int | None) -> list[Violation]:
@@ -61,4 +73,18 @@ def require_place(owner: str, limit: int, queued: QueuedRuns, *, at: datetime) -
         ErrorKind.LIMIT,
         f"{queued.count} runs of the {owner} are queued, and at most {limit} may be. Try again in {seconds} s.",
         extra={"retry_after_s": str(seconds), "position": str(queued.count + 1), "limited": owner},
+    )
+
+
+def require_active_place(bound: UserBound, active: int) -> None:
+    """Raises LIMIT `user_runs_full` when `active` runs of the user are queued or in progress already. When one of them ends is
+    not known, so `retry_after_s` is a guess."""
+    if active < bound.max_active:
+        return
+    raise ServiceError(
+        "user_runs_full",
+        ErrorKind.LIMIT,
+        f"{active} runs of the user are queued or in progress, and at most {bound.max_active} may be."
+        f" Try again when one has ended, or in {ACTIVE_RETRY_S} s.",
+        extra={"retry_after_s": str(ACTIVE_RETRY_S), "limited": "user"},
     )

@@ -3,7 +3,7 @@ fields."""
 
 from domain.errors import invalid
 from domain.json_value import JsonObject
-from interfaces.console import policy_rows
+from interfaces.console import policy_rows, user_limits_form
 from interfaces.console.form_values import LIMITS, FormValues, allowlist_values, joined, limit_values, text
 from interfaces.http.organization.views import OrganizationView
 
@@ -37,6 +37,7 @@ def organization_values(view: OrganizationView) -> dict[str, str]:
     }
     if view["mcp_enabled"]:
         values["mcp_enabled"] = "on"
+    values |= user_limits_form.limit_fields(view["user_limits"])
     values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
     return values | policy_rows.policy_values(view["tool_policies"])
 
@@ -53,6 +54,7 @@ def organization_body(form: FormValues) -> JsonObject:
         "daily_budget_usd": form.number("daily_budget_usd"),
         "user_daily_budget_usd": form.number("user_daily_budget_usd"),
         "user_daily_budgets_usd": _user_budgets(form),
+        "user_limits": user_limits_form.limits_body(form),
         "retention_days": form.whole("retention_days"),
         "first_use": form["first_use"],
         "inbox_webhook_secret": form["inbox_webhook_secret"].strip() or None,
@@ -67,6 +69,8 @@ def organization_field(form: FormValues, path: str) -> str | None:
     first, _, rest = path.partition(".")
     if first == "limits" and rest in LIMITS:
         return path
+    if first == "user_limits":
+        return user_limits_form.limit_field(path)
     if first == policy_rows.PREFIX and path.count(".") > 1:
         return path  # reported by reading the form
     return _FIELDS.get(first) or policy_rows.rule_field(form, path)

@@ -30,7 +30,9 @@ from tests.doubles.mcp_connections import (
     Invocation,
     text_reply,
 )
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.recording_tracer import RecordingTracer
+from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.integration.http.service import a_service_container, known_keys
 from tests.integration.http.tables import InMemoryTables
@@ -157,7 +159,11 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
 async def test_a_session_is_held_to_the_services_rate_limit_and_told_when_to_come_back() -> None:
     clock = FixedClock()
     async with a_harness(
-        limits=KeyLimits(every=RateLimit(calls=2, per_s=60.0), rates=LocalRates(clock=clock))
+        limits=KeyLimits(
+            every=RateLimit(calls=2, per_s=60.0),
+            rates=LocalRates(clock=clock),
+            organizations=InMemoryOrganizationStore(InMemoryState()),
+        )
     ) as harness:
         access, token = harness.container.gateway_access(), harness.opened.token
         await access.open(token)

@@ -10,6 +10,7 @@ from tests.doubles.console_sessions import InMemoryConsoleSessionStore
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.impersonations import InMemoryImpersonationStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 
@@ -33,6 +34,6 @@ def impersonations(state: InMemoryState, clock: Clock) -> Impersonations:
         identities=InMemoryIdentityStore(state),
         user_access=InMemoryUserStore(state),
         custom_roles=InMemoryCustomRoleStore(state),
-        limits=KeyLimits(every=None, rates=LocalRates(clock=clock)),
+        limits=KeyLimits(every=None, rates=LocalRates(clock=clock), organizations=InMemoryOrganizationStore(state)),
         clock=clock,
     )

@@ -339,6 +339,10 @@ UserDailyBudgetsUsd1: TypeAlias = None
 """Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
 
 
+LimitsOfUsers1: TypeAlias = None
+"""Other limits than `user_limits`, by the ids of users. Replaces all of them."""
+
+
 RetentionDays: TypeAlias = int
 """null retains everything."""
 
@@ -2649,6 +2653,32 @@ class UsageView(TypedDict):
     """Number of calls whose tokens are estimated: their provider reported none."""
 
 
+MaxActiveRuns: TypeAlias = int
+"""Most runs of the user that may be queued or in progress; null: any number."""
+
+
+MaxActiveRuns1: TypeAlias = None
+"""Most runs of the user that may be queued or in progress; null: any number."""
+
+
+class UserLimitsBody(TypedDict):
+    """Limits of one user. What is absent or null sets none, or leaves it to the limits of all users."""
+
+    rate_limit: NotRequired[RateLimitBody | None]
+    """Limit of the user's requests to the API, the gateway and the console together; null: none."""
+    max_active_runs: NotRequired[MaxActiveRuns | MaxActiveRuns1]
+    """Most runs of the user that may be queued or in progress; null: any number."""
+
+
+class UserLimitsView(TypedDict):
+    """Limits of one user."""
+
+    rate_limit: RateLimitView | None
+    """Limit of the user's requests to the API, the gateway and the console together; null: none."""
+    max_active_runs: int | None
+    """Most runs of the user that may be queued or in progress; null: any number."""
+
+
 UserStatus: TypeAlias = Literal['active', 'deactivated', 'removed']
 """
 Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next
@@ -3246,6 +3276,10 @@ class CreateApiKeyBody(TypedDict):
     """Further requests are rejected with 429. The service's own limit applies as well."""
     platform: NotRequired[bool]
     """Whether the key also manages organizations. Requires a platform key."""
+
+
+LimitsOfUsers: TypeAlias = dict[str, UserLimitsBody]
+"""Other limits than `user_limits`, by the ids of users. Replaces all of them."""
 
 
 class CreatedApiKeyView(TypedDict):
@@ -4698,6 +4732,10 @@ class UpdateOrganizationBody(TypedDict):
     """Most that the runs of one user may cost on one UTC day. null removes the budget."""
     user_daily_budgets_usd: NotRequired[UserDailyBudgetsUsd2 | UserDailyBudgetsUsd3]
     """Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
+    user_limits: NotRequired[UserLimitsBody | None]
+    """Limits of each user: requests, and active runs. Replaces both."""
+    limits_of_users: NotRequired[LimitsOfUsers | LimitsOfUsers1]
+    """Other limits than `user_limits`, by the ids of users. Replaces all of them."""
     retention_days: NotRequired[RetentionDays2 | RetentionDays3]
     """null retains everything."""
     first_use: NotRequired[FirstUse | None]
@@ -5071,6 +5109,10 @@ class CreateOrganizationBody(TypedDict):
     """Most that the runs of one user may cost on one UTC day. null removes the budget."""
     user_daily_budgets_usd: NotRequired[UserDailyBudgetsUsd | UserDailyBudgetsUsd1]
     """Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them."""
+    user_limits: NotRequired[UserLimitsBody | None]
+    """Limits of each user: requests, and active runs. Replaces both."""
+    limits_of_users: NotRequired[LimitsOfUsers | LimitsOfUsers1]
+    """Other limits than `user_limits`, by the ids of users. Replaces all of them."""
     retention_days: NotRequired[RetentionDays | RetentionDays1]
     """null retains everything."""
     first_use: NotRequired[FirstUse | None]
@@ -5110,6 +5152,10 @@ class CreatedOrganizationView(TypedDict):
     """Most that the runs of one user may cost on one UTC day; null: no budget."""
     user_daily_budgets_usd: dict[str, float]
     """Other budgets than `user_daily_budget_usd`, by the ids of users."""
+    user_limits: UserLimitsView
+    """Limits of each user: requests, and active runs."""
+    limits_of_users: dict[str, UserLimitsView]
+    """Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse
@@ -5236,6 +5282,10 @@ class OrganizationView(TypedDict):
     """Most that the runs of one user may cost on one UTC day; null: no budget."""
     user_daily_budgets_usd: dict[str, float]
     """Other budgets than `user_daily_budget_usd`, by the ids of users."""
+    user_limits: UserLimitsView
+    """Limits of each user: requests, and active runs."""
+    limits_of_users: dict[str, UserLimitsView]
+    """Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse
@@ -5370,6 +5420,10 @@ class SavedOrganizationView(TypedDict):
     """Most that the runs of one user may cost on one UTC day; null: no budget."""
     user_daily_budgets_usd: dict[str, float]
     """Other budgets than `user_daily_budget_usd`, by the ids of users."""
+    user_limits: UserLimitsView
+    """Limits of each user: requests, and active runs."""
+    limits_of_users: dict[str, UserLimitsView]
+    """Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse

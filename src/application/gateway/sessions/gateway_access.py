@@ -15,7 +15,8 @@ from application.system.lru import LruCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
-from domain.identity.api_key import Principal, hash_token
+from domain.identity.api_key import Principal, hash_token, person_of
+from domain.identity.impersonation import who_acts
 from domain.identity.permission import Permission
 from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ThreadId, derived_id
 
@@ -34,7 +35,8 @@ class GatewayAccess:
     - An API key with the role runner opens the tools of a named agent, as a session for the UTC day.
     - The token of an OAuth client is for one agent, and refused at the URL of another one. Unless `has_own_grants`,
       another authorization server takes the place of this one, and each such token is refused.
-    - A session token has the service's rate limit; all sessions of a key together have the key's limit.
+    - A session token has the service's rate limit; all sessions of a key together have the key's limit, those of a user
+      the user's.
     - Sessions are cached for `fresh_s`; while this process gets change notifications
       (`is_notified`), until the next change. Sessions that end with a run are cached while `ends`
       watches the run.
@@ -93,10 +95,15 @@ class GatewayAccess:
             raise _unauthenticated()
         if agent is not None and session.client_id is not None:
             await self._require_agent(session, agent)
-        counted = self._limits.take_of_session(ApiKeyId(session.id), session.created_by, session.rate_limit)
-        if counted is not None:
-            await counted
+        await self._count(session)
         return session
+
+    async def _count(self, session: GatewaySession) -> None:
+        user_id, itself = person_of(who_acts(session.created_by)), ApiKeyId(session.id)
+        if user_id is not None:
+            await self._limits.take_of_user(session.organization_id, user_id, session_id=itself)
+        elif (counted := self._limits.take_of_session(itself, session.created_by, session.rate_limit)) is not None:
+            await counted
 
     def forget(self, session_id: GatewaySessionId) -> None:
         """Invalidate an ended session, including reads under way."""

@@ -6,8 +6,11 @@ from sqlalchemy import Connection, and_, bindparam, func, select, text
 from sqlalchemy.sql.elements import TextClause
 
 from application.runs.ports import NewRun
-from domain.runs.admission import MAX_RUNNING, QueuedRuns, require_place
+from domain.identity.impersonation import as_others
+from domain.ids import ApiKeyId, OrganizationId
+from domain.runs.admission import MAX_RUNNING, QueuedRuns, UserBound, require_active_place, require_place
 from domain.runs.run import RunStatus
+from infrastructure.persistence.columns.starters import is_started_by
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.threads.queue import unfinished
@@ -18,6 +21,20 @@ _queued = (run.c.organization_id == bindparam("organization_id")) & (
 )
 _of_agent = run.c.agent_id == bindparam("agent_id")
 _count = select(func.count()).select_from(run).where(_queued)
+_active = (
+    select(func.count())
+    .select_from(run)
+    .where(
+        run.c.organization_id == bindparam("organization_id"),
+        unfinished(run),
+        run.c.status != bindparam("waiting", RunStatus.REQUIRES_ACTION.value, literal_execute=True),
+        is_started_by(
+            run.c.requested_by,
+            bindparam("started_by", type_=run.c.requested_by.type),
+            bindparam("as_others", type_=run.c.requested_by.type),
+        ),
+    )
+)
 _since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(None))
 
 
@@ -75,7 +92,7 @@ def lock_running(connection: Connection) -> None:
 
 
 def admit(connection: Connection, new: NewRun) -> None:
-    """Raise LIMIT `queue_full` if the organization or the agent has no place in the queue. The last lock of a start: starts of
+    """Raise LIMIT `queue_full` if the organization or the agent has no place in the queue, `user_runs_full` if the user has none. The last lock of a start: starts of
     an organization with a bound wait for each other from here to their commit; SQLite has one writer."""
     if not new.admission.is_bounded:
         return
@@ -95,3 +112,11 @@ def require_places(connection: Connection, new: NewRun) -> None:
         if count >= limit:
             since = connection.execute(_since.where(*own), wanted).scalar_one()
             require_place(owner, limit, QueuedRuns(count=count, since=since), at=run_.created_at)
+    if admission.of_user is not None:
+        _require_active_place(connection, run_.organization_id, admission.of_user)
+
+
+def _require_active_place(connection: Connection, organization_id: OrganizationId, bound: UserBound) -> None:
+    starter = ApiKeyId(bound.user_id)
+    wanted = {"organization_id": organization_id, "started_by": starter, "as_others": as_others(starter)}
+    require_active_place(bound, connection.execute(_active, wanted).scalar_one())

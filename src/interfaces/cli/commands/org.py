@@ -9,7 +9,7 @@ from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, short_json
 from interfaces.http.api_keys.views import CreatedApiKeyView
-from interfaces.http.organization.views import CreatedOrganizationView, OrganizationView
+from interfaces.http.organization.views import CreatedOrganizationView, OrganizationView, UserLimitsView
 
 org_app = typer.Typer(
     help="Manage organizations and their settings. Others than your own require a platform key.",
@@ -82,6 +82,7 @@ def _show(terminal: Terminal, organization: OrganizationView) -> None:
             "daily budget": "" if budget is None else f"${budget:.2f}",
             "webhook of the inbox": organization["inbox_webhook_secret"] or "",
             "daily budget of users": _user_budgets(organization),
+            "limits of users": _user_limits(organization),
             "retention": "" if organization["retention_days"] is None else f"{organization['retention_days']} days",
         }
     )
@@ -91,6 +92,20 @@ def _user_budgets(organization: OrganizationView) -> str:
     every, named = organization["user_daily_budget_usd"], organization["user_daily_budgets_usd"]
     shown = [] if every is None else [f"${every:.2f} each"]
     return ", ".join([*shown, *(f"{user_id} ${budget:.2f}" for user_id, budget in named.items())])
+
+
+def _user_limits(organization: OrganizationView) -> str:
+    every = _limits_shown(organization["user_limits"])
+    named = {user_id: _limits_shown(limits) for user_id, limits in organization["limits_of_users"].items()}
+    return "; ".join(
+        [*([f"{every} each"] if every else []), *(f"{user_id} {shown}" for user_id, shown in named.items())]
+    )
+
+
+def _limits_shown(limits: UserLimitsView) -> str:
+    rate, most = limits["rate_limit"], limits["max_active_runs"]
+    shown = [] if rate is None else [f"{rate['calls']} requests per {rate['per_s']:g} s"]
+    return ", ".join([*shown, *([] if most is None else [f"{most} active runs"])])
 
 
 @org_app.command("list", epilog="Example: dragoman org list --json")

@@ -9,7 +9,8 @@ from application.groups.create_organization_group import CreateOrganizationGroup
 from application.groups.delete_organization_group import DeleteOrganizationGroup, DeleteOrganizationGroupCommand
 from application.groups.queries import GetGroup, ListGroups
 from application.groups.update_organization_group import UpdateOrganizationGroup, UpdateOrganizationGroupCommand
-from application.identity.queries import ListUsers
+from application.identity.queries import GetOrganization, ListUsers
+from application.identity.update_organization import UpdateOrganization, UpdateOrganizationCommand
 from application.revocation.update_user import UpdateUser, UpdateUserCommand
 from application.roles.queries import ListCustomRoles
 from application.system.pages import PageRequest
@@ -18,6 +19,7 @@ from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
+from domain.identity.user_limits import UserLimits
 from domain.ids import UserId
 from domain.json_value import JsonObject, JsonValue
 from interfaces.console.faults import entered_version
@@ -25,10 +27,13 @@ from interfaces.console.form_values import FormValues
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.user_limits_form import limit_fields, limits_body, shown_limits
 from interfaces.console_paths import PATH
 from interfaces.http.bodies import decoded_body
 from interfaces.http.groups.schemas import UpdateGroupBody
 from interfaces.http.groups.views import group_view
+from interfaces.http.organization.schemas import UserLimitsBody
+from interfaces.http.organization.views import user_limits_view
 from interfaces.http.roles.views import role_fields
 from interfaces.http.users.schemas import UpdateUserBody
 from interfaces.http.users.views import updated_user_view
@@ -45,11 +50,13 @@ class PeoplePages:
         self,
         *,
         list_users: ListUsers,
+        get_organization: GetOrganization,
         list_groups: ListGroups,
         get_group: GetGroup,
         list_custom_roles: ListCustomRoles,
     ) -> None:
         self._users = list_users
+        self._organization = get_organization
         self._groups = list_groups
         self._group = get_group
         self._roles = list_custom_roles
@@ -58,7 +65,20 @@ class PeoplePages:
         """Users, newest first. Raises FORBIDDEN."""
         page = await self._users.execute(principal, PageRequest(limit=PAGE, cursor=cursor or None))
         roles = [*Role, *(role.name for role in await self._roles.execute(principal))]
-        return {"users": page.items, "next_cursor": page.next_cursor, "own": principal, "roles": roles, "said": ""}
+        organization = await self._organization.execute(principal)
+        return {
+            "users": page.items,
+            "next_cursor": page.next_cursor,
+            "own": principal,
+            "roles": roles,
+            "limits": {user.id: shown_limits(user_limits_view(organization.limits_of(user.id))) for user in page.items},
+            "own_limits": {
+                user.id: limit_fields(user_limits_view(organization.limits_of_users.get(user.id, UserLimits())))
+                for user in page.items
+            },
+            "may_limit": principal.may(Permission.ORGANIZATION_MANAGE),
+            "said": "",
+        }
 
     async def everything(self, principal: Principal, cursor: str) -> dict[str, object]:
         may_group = principal.may(Permission.GROUPS_MANAGE)
@@ -120,6 +140,36 @@ async def change_person(
     changed = updated_user_view(await update_user.execute(command))
     context = {**await people_pages.users(request.principal), "said": changed}
     return pages.show(request, "parts/people_table.html", context)
+
+
+@post("/people/{user_id:str}/limits", status_code=200)
+async def limit_person(
+    *,
+    request: ConsoleRequest,
+    user_id: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    people_pages: NamedDependency[PeoplePages],
+    get_organization: NamedDependency[GetOrganization],
+    update_organization: NamedDependency[UpdateOrganization],
+) -> Response[str]:
+    """Save the limits of one user; without any, those of all users apply."""
+    principal, form = request.principal, FormValues(data)
+    principal.require(Permission.ORGANIZATION_MANAGE)
+    entered = limits_body(form)
+    if form.wrong:
+        raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)
+    limits = decoded_body(UserLimitsBody, entered).to_domain()
+    organization = await get_organization.execute(principal)
+    others = {name: each for name, each in organization.limits_of_users.items() if name != user_id}
+    await update_organization.execute(
+        UpdateOrganizationCommand(
+            principal=principal,
+            changes={"limits_of_users": others if limits == UserLimits() else {**others, user_id: limits}},
+            expected_version=organization.version,
+        )
+    )
+    return pages.show(request, "parts/people_table.html", await people_pages.users(principal))
 
 
 @post(GROUPS, status_code=200)

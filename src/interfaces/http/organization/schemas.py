@@ -7,6 +7,7 @@ from pydantic import Field
 
 from application.system.changes import Changes
 from domain.identity.organization import MAX_RETENTION_DAYS, MAX_USER_BUDGETS
+from domain.identity.user_limits import MAX_ACTIVE_RUNS, UserLimits
 from domain.json_value import JsonObject
 from domain.mcp.kinds import KINDS
 from domain.mcp.pinning import FirstUse
@@ -15,10 +16,24 @@ from domain.runs.lane import MAX_QUEUE_WEIGHT
 from domain.runs.limits import LimitSettings
 from interfaces.http.agents.schemas import LimitsBody
 from interfaces.http.bodies import Body, Name, Patch, Strings
-from interfaces.http.organization.views import OrganizationView
+from interfaces.http.organization.views import OrganizationView, UserLimitsView
+from interfaces.http.rates import RateLimitBody
 from interfaces.http.tool_policies import PoliciesBody, policies_of
 
 McpKind = Annotated[str, Field(json_schema_extra={"enum": [*KINDS]})]
+
+
+class UserLimitsBody(Body):
+    """Limits of one user. What is absent or null sets none, or leaves it to the limits of all users."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"rate_limit": {"calls": 60, "per_s": 60}, "max_active_runs": 5},)
+    shown_as: ClassVar[type] = UserLimitsView
+
+    rate_limit: RateLimitBody | None = None
+    max_active_runs: int | None = Field(default=None, gt=0, le=MAX_ACTIVE_RUNS)
+
+    def to_domain(self) -> UserLimits:
+        return UserLimits(**self.values())
 
 
 class UpdateOrganizationBody(Patch):
@@ -60,6 +75,14 @@ class UpdateOrganizationBody(Patch):
         default=None,
         max_length=MAX_USER_BUDGETS,
         description="Other budgets than `user_daily_budget_usd`, by the ids of users. Replaces all of them.",
+    )
+    user_limits: UserLimitsBody | None = Field(
+        default=None, description="Limits of each user: requests, and active runs. Replaces both."
+    )
+    limits_of_users: dict[str, UserLimitsBody] | None = Field(
+        default=None,
+        max_length=MAX_USER_BUDGETS,
+        description="Other limits than `user_limits`, by the ids of users. Replaces all of them.",
     )
     retention_days: int | None = Field(
         default=None, gt=0, le=MAX_RETENTION_DAYS, description="null retains everything."

@@ -4,12 +4,24 @@ from typing import Annotated, TypedDict
 
 from application.identity.create_organization import CreatedOrganization
 from domain.identity.organization import Organization
+from domain.identity.user_limits import UserLimits
 from domain.mcp.pinning import FirstUse
 from domain.threads.message_json import timestamp
 from interfaces.http.agents.views import LimitsView, limits_view
 from interfaces.http.api_keys.views import CreatedApiKeyView, created_api_key_view
+from interfaces.http.rate_views import RateLimitView, rate_limit_view
 from interfaces.http.tool_policy_views import ToolRuleView, policies_view
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Version, Warnings
+
+
+class UserLimitsView(TypedDict):
+    """Limits of one user."""
+
+    rate_limit: Annotated[
+        RateLimitView | None,
+        "Limit of the user's requests to the API, the gateway and the console together; null: none.",
+    ]
+    max_active_runs: Annotated[int | None, "Most runs of the user that may be queued or in progress; null: any number."]
 
 
 class OrganizationView(TypedDict):
@@ -28,6 +40,11 @@ class OrganizationView(TypedDict):
     ]
     user_daily_budgets_usd: Annotated[
         dict[str, float], "Other budgets than `user_daily_budget_usd`, by the ids of users."
+    ]
+    user_limits: Annotated[UserLimitsView, "Limits of each user: requests, and active runs."]
+    limits_of_users: Annotated[
+        dict[str, UserLimitsView],
+        "Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`.",
     ]
     retention_days: Annotated[int | None, "Days after which ended threads are deleted; null retains everything."]
     first_use: Annotated[
@@ -75,6 +92,10 @@ class OrganizationPage(TypedDict):
     next_cursor: NextCursor
 
 
+def user_limits_view(limits: UserLimits) -> UserLimitsView:
+    return {"rate_limit": rate_limit_view(limits.rate_limit), "max_active_runs": limits.max_active_runs}
+
+
 def organization_view(organization: Organization) -> OrganizationView:
     return {
         "id": organization.id,
@@ -90,6 +111,10 @@ def organization_view(organization: Organization) -> OrganizationView:
         ),
         "user_daily_budgets_usd": {
             user_id: float(budget) for user_id, budget in organization.user_daily_budgets_usd.items()
+        },
+        "user_limits": user_limits_view(organization.user_limits),
+        "limits_of_users": {
+            user_id: user_limits_view(limits) for user_id, limits in organization.limits_of_users.items()
         },
         "retention_days": organization.retention_days,
         "first_use": organization.first_use,

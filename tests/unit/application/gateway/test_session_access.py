@@ -15,10 +15,11 @@ from application.system.rates import LocalRates
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession
 from domain.identity.api_key import hash_token
+from domain.identity.user_limits import UserLimits
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from infrastructure.events.wakeups import InProcessWakeups
-from tests.builders import AGENT, RUN, THREAD, a_key, a_thread, after, an_agent, an_audit_event
+from tests.builders import AGENT, ORG, RUN, THREAD, a_key, a_thread, after, an_agent, an_audit_event, an_organization
 from tests.contract.run_steps import finish_step, start_and_claim
 from tests.contract.stores import Stores, in_memory_stores
 from tests.contract.test_gateway import a_session
@@ -44,6 +45,7 @@ class CountingSessions(InMemoryGatewaySessionStore):
 class Harness:
     """A process that lets sessions in."""
 
+    state: InMemoryState
     stores: Stores
     clock: FixedClock
     wakeups: InProcessWakeups
@@ -77,13 +79,13 @@ def a_harness(mocker: MockerFixture, *, has_own_grants: bool = True) -> Harness:
         sessions=sessions,
         agents=stores.agents,
         authenticate=mocker.create_autospec(Authenticate, instance=True),
-        limits=KeyLimits(every=None, rates=LocalRates(clock=clock)),
+        limits=KeyLimits(every=None, rates=LocalRates(clock=clock), organizations=stores.organizations),
         clock=clock,
         is_notified=lambda: True,
         ends=SessionEnds(wakeups=wakeups, clock=clock),
         has_own_grants=has_own_grants,
     )
-    return Harness(stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)
+    return Harness(state=state, stores=stores, clock=clock, wakeups=wakeups, sessions=sessions, access=access)
 
 
 @pytest.mark.requirement("F5")
@@ -180,3 +182,18 @@ async def a_clients_session(harness: Harness) -> str:
     await harness.stores.identity_providers.add(a_provider(), an_audit_event(92))
     await harness.stores.user_access.add(a_user(), an_audit_event(93))
     return await harness.add(1, created_by=ApiKeyId(USER), client_id=CLIENT, token_expires_at=after(60))
+
+
+@pytest.mark.requirement("P2")
+async def test_sessions_of_a_user_share_the_limit_that_the_organization_has_for_them(harness: Harness) -> None:
+    limits = UserLimits(rate_limit=RateLimit(calls=2, per_s=60))
+    harness.state.organizations[ORG] = replace(an_organization(), user_limits=limits)
+    one = await harness.add(1, created_by=ApiKeyId(USER))
+    as_another = await harness.add(2, created_by=ApiKeyId(f"impersonation:{USER}:usr_2"))
+    anothers = await harness.add(3, created_by=ApiKeyId("usr_2"))
+    await harness.access.open(one)
+    await harness.access.open(as_another)
+    with pytest.raises(ServiceError) as refused:
+        await harness.access.open(one)
+    assert (refused.value.code, refused.value.extra["retry_after_s"]) == ("rate_limited", "30")
+    await harness.access.open(anothers)

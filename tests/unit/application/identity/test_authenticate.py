@@ -20,6 +20,7 @@ from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
 from tests.builders import KEY, ORG, START, a_key, after
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import a_person, an_impersonation
@@ -51,7 +52,11 @@ class Ports:
             identities=self.identities,
             custom_roles=InMemoryCustomRoleStore(self.state),
             cache=self.cache,
-            limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
+            limits=KeyLimits(
+                every=every,
+                rates=LocalRates(clock=self.clock),
+                organizations=InMemoryOrganizationStore(self.state),
+            ),
             uses=self.uses,
             people=self.people,
             impersonations=self.as_others,

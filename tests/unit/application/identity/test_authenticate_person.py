@@ -1,5 +1,7 @@
 """AuthenticatePerson: which tokens are a person's, and for how long."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
@@ -15,12 +17,15 @@ from application.identity.key_limits import KeyLimits
 from application.identity.ports import IdentityProviderDirectory, TokenVerifier, VerifiedToken
 from application.identity.token_cache import TokenCache
 from application.system.rates import LocalRates
+from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.identity_provider import IdentityProvider
+from domain.identity.user_limits import UserLimits
 from domain.ids import ApiKeyId, IdentityProviderId
 from domain.rate_limit import RateLimit
-from tests.builders import ORG, after, numbered
+from tests.builders import ORG, after, an_organization, numbered
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import ISSUER, USER, a_provider, a_user
@@ -53,7 +58,11 @@ class Ports:
             admit_person=self.admit,
             custom_roles=InMemoryCustomRoleStore(self.state),
             cache=self.cache,
-            limits=KeyLimits(every=every, rates=LocalRates(clock=self.clock)),
+            limits=KeyLimits(
+                every=every,
+                rates=LocalRates(clock=self.clock),
+                organizations=InMemoryOrganizationStore(self.state),
+            ),
             clock=self.clock,
         )
 
@@ -151,3 +160,16 @@ async def test_a_token_for_another_audience_than_the_wanted_one_is_refused_also_
     ports.tokens.verify.reset_mock()
     await principal_for("dragoman")
     ports.tokens.verify.assert_not_awaited()
+
+
+@pytest.mark.requirement("P2")
+async def test_the_organizations_limit_applies_to_all_tokens_of_a_user_together(ports: Ports) -> None:
+    limits = UserLimits(rate_limit=RateLimit(calls=2, per_s=60))
+    ports.state.organizations[ORG] = replace(an_organization(), user_limits=limits)
+    await ports.principal_of()
+    await ports.principal_of("eyJ.eyJ.second")
+    with pytest.raises(ServiceError) as refused_:
+        await ports.principal_of()
+    assert (refused_.value.code, refused_.value.extra) == ("rate_limited", {"retry_after_s": "30"})
+    ports.clock.advance(30)
+    await ports.principal_of()

@@ -12,9 +12,10 @@ from domain.identity.impersonation import MAX_MINUTES, MAX_REASON, acting_as, wh
 from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
+from domain.identity.user_limits import UserLimits
 from domain.ids import ApiKeyId, UserId
 from domain.rate_limit import RateLimit
-from tests.builders import KEY, ORG, START, a_key, after
+from tests.builders import KEY, ORG, START, a_key, after, an_organization
 from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -222,3 +223,13 @@ async def test_a_revoked_or_expired_platform_key_acts_no_longer(ports: Ports) ->
         ports.state.keys[KEY] = key
         with refused("token_invalid"):
             await ports.as_others.of_token(begun.token)
+
+
+@pytest.mark.requirement("P2")
+async def test_what_a_user_does_as_others_is_within_their_own_rate_limit(ports: Ports) -> None:
+    once = UserLimits(rate_limit=RateLimit(calls=1, per_s=60))
+    ports.state.organizations[ORG] = replace(an_organization(), limits_of_users={SUPPORT: once})
+    begun = await ports.begin()
+    await ports.as_others.of_token(begun.token)
+    with refused("rate_limited"):
+        await ports.as_others.of_token(begun.token)

@@ -1,5 +1,7 @@
 """SessionOfUser: how long a session of a user is valid, and with which role."""
 
+from dataclasses import replace
+
 import pytest
 
 from application.identity.key_limits import KeyLimits
@@ -8,9 +10,11 @@ from application.system.rates import LocalRates
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.identity.user import User, UserStatus
+from domain.identity.user_limits import UserLimits
 from domain.rate_limit import RateLimit
-from tests.builders import ORG, after
+from tests.builders import ORG, after, an_organization
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
+from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
@@ -24,7 +28,11 @@ class Ports:
         state.identity_providers[PROVIDER] = a_provider()
         state.users[USER] = user
         self.state, self.clock = state, FixedClock()
-        limits = KeyLimits(every=RateLimit(calls=2, per_s=60), rates=LocalRates(clock=self.clock))
+        limits = KeyLimits(
+            every=RateLimit(calls=2, per_s=60),
+            rates=LocalRates(clock=self.clock),
+            organizations=InMemoryOrganizationStore(state),
+        )
         self.session = SessionOfUser(
             user_access=InMemoryUserStore(state),
             custom_roles=InMemoryCustomRoleStore(state),
@@ -64,3 +72,15 @@ async def test_a_session_ends_at_its_time_and_with_its_provider() -> None:
     late.clock.advance(60)
     with refused("token_invalid"):
         await late.principal()
+
+
+@pytest.mark.requirement("P2")
+async def test_the_organizations_limit_of_the_user_applies_as_it_is_now() -> None:
+    ports = Ports(a_user())
+    once = UserLimits(rate_limit=RateLimit(calls=1, per_s=60))
+    ports.state.organizations[ORG] = replace(an_organization(), limits_of_users={USER: once})
+    await ports.principal()
+    with refused("rate_limited"):
+        await ports.principal()
+    ports.state.organizations[ORG] = an_organization()
+    await ports.principal()

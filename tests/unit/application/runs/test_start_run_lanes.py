@@ -7,11 +7,13 @@ from pytest_mock import MockerFixture
 
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.role import Role
-from domain.ids import WorkflowRunId
+from domain.identity.user_limits import UserLimits
+from domain.ids import UserId, WorkflowRunId
 from domain.runs.lane import Lane
 from domain.runs.run import RunStatus
 from domain.tools.wired import WiredNodes
 from tests.builders import a_run_id, an_agent, an_organization
+from tests.people_builders import USER, a_person
 from tests.unit.application.actors import a_principal
 from tests.unit.application.runs.test_start_run import HELLO, Ports
 
@@ -65,3 +67,21 @@ async def test_a_step_of_an_admitted_workflow_run_is_always_accepted(ports: Port
     await ports.start(HELLO)
     wired = WiredNodes(workflow_run_id=WorkflowRunId("wfr_1"), node_ids=("search",))
     assert ports.stored(await ports.start(replace(HELLO, run_id=a_run_id(42), wired=wired))).status is RunStatus.QUEUED
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("starter", [USER, f"impersonation:{USER}:usr_2"], ids=["the user", "acting as another"])
+async def test_a_user_has_as_many_active_runs_as_the_organization_allows(ports: Ports, starter: str) -> None:
+    ports.organizations.get.return_value = replace(
+        an_organization(),
+        user_limits=UserLimits(max_active_runs=9),
+        limits_of_users={USER: UserLimits(max_active_runs=1)},
+    )
+    by_user = replace(HELLO, principal=a_person(Role.RUNNER))
+    await ports.start(by_user)
+    with pytest.raises(ServiceError) as full:
+        await ports.start(replace(HELLO, principal=a_person(Role.RUNNER, id=UserId(starter))))
+    assert (full.value.code, full.value.kind) == ("user_runs_full", ErrorKind.LIMIT)
+    assert full.value.extra == {"retry_after_s": "5", "limited": "user"}
+    for other in (HELLO.principal, a_person(Role.RUNNER, id=UserId("usr_2"))):
+        assert (await ports.start(replace(HELLO, principal=other))).created

@@ -171,9 +171,20 @@ def test_usage_by_person_has_their_names() -> None:
 
 
 def test_the_settings_of_the_organization_are_shown_and_unknown_ones_refused() -> None:
-    organization = whole(OrganizationView, {"id": "org_1", "name": "acme", "daily_budget_usd": 5.0})
+    organization = whole(
+        OrganizationView,
+        {
+            "id": "org_1",
+            "name": "acme",
+            "daily_budget_usd": 5.0,
+            "user_limits": {"rate_limit": {"calls": 60, "per_s": 60.0}, "max_active_runs": 3},
+            "limits_of_users": {"usr_1": {"rate_limit": None, "max_active_runs": 9}},
+        },
+    )
     service = FakeService().on("GET", "/v1/organization", organization)
-    assert "$5.00" in service.run("org", "show").out
+    shown = service.run("org", "show").out
+    assert "$5.00" in shown
+    assert "60 requests per 60 s, 3 active runs each; usr_1 9 active runs" in " ".join(shown.split())
     refused = service.run("org", "set", "daily_budget=1")
     assert refused.exit_code == 2
     assert "daily_budget_usd" in refused.err
