@@ -11,6 +11,7 @@ from domain.mcp.installation import Installation
 from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
 from domain.secrets.secret import SecretRef
 from domain.tools.tool import McpBinding, Tool
+from infrastructure.identity.signing_keys import fault_of_signing_key
 from infrastructure.mcp.transports.certificates import read_certificates
 from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, OTHER_ORG, SERVER, START, a_server, a_tool, an_organization
@@ -89,4 +90,9 @@ def an_on_behalf_server(id: McpServerId = PERSON_SERVER, *, slug: str = "tickets
 
 def certificates_of(state: InMemoryState) -> ServerCertificates:
     """Certificates are read as by the service."""
-    return ServerCertificates(secrets=InMemorySecretStore(state), read=read_certificates, clock=FixedClock())
+    return ServerCertificates(
+        secrets=InMemorySecretStore(state),
+        read=read_certificates,
+        fault_of_key=fault_of_signing_key,
+        clock=FixedClock(),
+    )

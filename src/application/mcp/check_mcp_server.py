@@ -67,7 +67,7 @@ class CheckMcpServer:
     - A disabled server can be tested. One that requires installation fails until it is installed.
     - The test ends within the deadline, and a broken server raises nothing.
     - The listing of a saved server is stored as by a refresh.
-    - A server that is not stored leaves no files behind. Its certificates must be usable, as for saving.
+    - A server that is not stored leaves no files behind. Its certificates and keys must be usable, as for saving.
     - Audited `mcp_server.tested` with the outcome; for remote servers with the address that
       received its secrets.
 

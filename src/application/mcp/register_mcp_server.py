@@ -31,7 +31,7 @@ class RegisterMcpServer:
     - Nothing is started or connected.
     - The organization may have this kind of server (`mcp_kinds`).
     - Unreachable addresses, arguments or URLs with a literal secret, `unregister` without a
-      shared connection, unusable schemas of declared tools, and unusable certificates
+      shared connection, unusable schemas of declared tools, and unusable certificates and keys
       (`ServerCertificates`) are rejected.
     - Audited `mcp_server.created`, without values of env and headers.
 

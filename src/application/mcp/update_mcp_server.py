@@ -43,7 +43,7 @@ class UpdateMcpServer:
     - A server of a kind that the organization may not have (`mcp_kinds`) can only be disabled.
     - Connections of the previous version close once their calls end.
     - New arguments and a new URL must not contain a literal secret; `unregister` needs a shared
-      connection. New schemas of declared tools and new certificates must be usable.
+      connection. New schemas of declared tools and new certificates and keys must be usable.
     - The source of an installed server cannot be changed.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.

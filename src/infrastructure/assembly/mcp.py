@@ -112,7 +112,12 @@ def server_certificates(*, secrets: SecretStore, clock: Clock) -> ServerCertific
 
         return read_certificates(tls, private_key, now)
 
-    return ServerCertificates(secrets=secrets, read=read, clock=clock)
+    def fault_of_key(pem: str) -> str | None:
+        from infrastructure.identity.signing_keys import fault_of_signing_key
+
+        return fault_of_signing_key(pem)
+
+    return ServerCertificates(secrets=secrets, read=read, fault_of_key=fault_of_key, clock=clock)
 
 
 def _trusted_cards(keys_file: Path | None) -> Callable[[JsonObject], bool] | None:

@@ -39,3 +39,12 @@ def read_signing_key(pem: bytes) -> SigningKey:
             raise UnusableKeyError(f"is no key for P-256, Ed25519, or RSA of {_MIN_RSA_BITS} to {MAX_RSA_BITS} bits")
     members = cast("dict[str, JsonValue]", {name: public[name] for name in _PUBLIC if name in public})
     return SigningKey(private=key, algorithms=algorithms, public=members)
+
+
+def fault_of_signing_key(pem: str) -> str | None:
+    """The port `FaultOfKey`."""
+    try:
+        read_signing_key(pem.encode())
+    except UnusableKeyError as error:
+        return error.reason
+    return None

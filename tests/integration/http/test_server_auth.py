@@ -4,12 +4,15 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from tests.certificates import Authority
 from tests.integration.http.service import Service, paths_of, problem_of
 from tests.integration.http.test_console import browse, signed_in
 
 pytestmark = pytest.mark.requirement("B12")
 
 PLANTED = "planted-s3cret-value"
+SIGNING_KEY = f"{PLANTED}\n{Authority('machines').issue('dragoman').private_key}"
+"""A key with a text before it."""
 REMOTE = {"slug": "tickets", "kind": "http", "url": "https://mcp.example.org/mcp"}
 BY_PERSON = {"type": "oauth_authorization_code"}
 
@@ -42,7 +45,7 @@ BY_PERSON = {"type": "oauth_authorization_code"}
             },
         ),
         (
-            {"type": "oauth_client_credentials", "client_id": "dragoman", "private_key": PLANTED, "key_id": "one"},
+            {"type": "oauth_client_credentials", "client_id": "dragoman", "private_key": SIGNING_KEY, "key_id": "one"},
             {
                 "type": "oauth_client_credentials",
                 "client_id": "dragoman",
@@ -169,6 +172,10 @@ async def test_the_forms_of_auth_on_behalf_of_people_are_saved_and_edited(servic
             {"type": "oauth_client_credentials", "client_id": "me", "private_key": "[hidden]"},
             {"auth.private_key"},
         ),
+        (
+            {"type": "oauth_client_credentials", "client_id": "me", "private_key": PLANTED},
+            {"auth.private_key"},
+        ),
         ({**BY_PERSON, "client_secret": PLANTED}, {"auth.client_secret"}),
         ({"type": "oauth_token_exchange", "client_secret": PLANTED}, {"auth.client_secret", "credentials"}),
         (
@@ -206,7 +213,7 @@ async def test_auth_is_for_remote_servers_and_sets_its_header_alone(service: Ser
 async def test_the_form_takes_a_private_key_in_lines_and_an_entered_secret_replaces_it(service: Service) -> None:
     admin = await signed_in(service)
     form = {**REMOTE, "enabled": "on", "auth.type": "oauth_client_credentials", "auth.client_id": "me"}
-    entered = {"auth.private_key": f"a key\r\n{PLANTED}\r\n", "auth.key_id": "one"}
+    entered = {"auth.private_key": SIGNING_KEY.replace("\n", "\r\n"), "auth.key_id": "one"}
     await browse(service, "POST", "/console/servers-new", headers=admin, data=form | entered)
 
     async def saved() -> dict[str, object]:
