@@ -32,7 +32,7 @@ from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.usage import ModelUsage
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse, UserContent
-from domain.threads.thread import Thread
+from domain.threads.thread import ForkPoint, Thread
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
@@ -249,8 +249,15 @@ def a_thread(
     organization_id: OrganizationId = ORG,
     metadata: JsonObject | None = None,
     created_at: datetime = START,
+    forked_from: ForkPoint | None = None,
 ) -> Thread:
-    return Thread(id=id, organization_id=organization_id, metadata=metadata or {}, created_at=created_at)
+    return Thread(
+        id=id,
+        organization_id=organization_id,
+        metadata=metadata or {},
+        created_at=created_at,
+        forked_from=forked_from,
+    )
 
 
 def a_message(

@@ -9,7 +9,7 @@ from domain.errors import not_found
 from domain.ids import ApiKeyId, OrganizationId, ThreadId
 from domain.runs.starting import thread_busy
 from domain.threads.message import Message, Role, TextContent
-from domain.threads.thread import Thread, not_quarantined
+from domain.threads.thread import Thread, not_quarantined, require_fork_before
 from tests.doubles.paging import by_time, newest_first, oldest_first
 from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, without_items
 
@@ -18,6 +18,10 @@ def _opening(stored: StoredThread) -> str | None:
     first = next((message for message in stored.transcript() if message.role is Role.USER), None)
     texts = () if first is None else (part.text for part in first.content if isinstance(part, TextContent))
     return next(iter(texts), None)
+
+
+def _origin_of(thread: Thread) -> ThreadId | None:
+    return None if thread.forked_from is None else thread.forked_from.thread_id
 
 
 class InMemoryThreadStore:
@@ -35,14 +39,42 @@ class InMemoryThreadStore:
         stored = self._state.thread_of(organization_id, thread_id)
         return None if stored is None else stored.thread
 
+    async def fork(self, new: Thread) -> Message | None:
+        """Store a new thread with copies of messages."""
+        point = new.forked_from
+        assert point is not None
+        origin = self._state.thread_of(new.organization_id, point.thread_id)
+        if origin is None:
+            raise not_found("thread", point.thread_id)
+        refuse_if_quarantined(origin.thread)
+        transcript = origin.transcript()
+        if point.before is None:
+            self._refuse_if_busy(point.thread_id)
+            copied, replaced = transcript, None
+        else:
+            replaced = next((message for message in transcript if message.id == point.before), None)
+            if replaced is None:
+                raise not_found("message", point.before)
+            require_fork_before(replaced)
+            copied = transcript[: transcript.index(replaced)]
+        copies = [replace(message, thread_id=new.id, run_id=None) for message in copied]
+        self._state.threads[new.id] = StoredThread(thread=new, messages=copies)
+        return replaced
+
     async def conversations(
-        self, organization_id: OrganizationId, search: str, request: PageRequest
+        self,
+        organization_id: OrganizationId,
+        search: str,
+        request: PageRequest,
+        *,
+        forked_from: ThreadId | None = None,
     ) -> Page[Conversation]:
         """Threads by the text of their first message, newest first."""
         found = [
             Conversation(thread=stored.thread, opening=_opening(stored))
             for stored in self._state.threads.values()
             if stored.thread.organization_id == organization_id
+            and (forked_from is None or _origin_of(stored.thread) == forked_from)
         ]
         wanted = [each for each in found if search.casefold() in (each.opening or "").casefold()]
         return newest_first(wanted, lambda each: by_time(each.thread.created_at, each.thread.id), request)

@@ -67,7 +67,7 @@ def test_a_call_is_approved_inside_the_conversation_and_the_answer_is_markdown_w
     person.follow("Chat", "/console/chat")
     say(person, "What is 6 * 7?", agent="asker")
     messages = page.get_by_role("log", name="Messages")
-    expect(messages.get_by_role("article", name="You")).to_have_text("What is 6 * 7?")
+    expect(messages.get_by_role("article", name="You").locator(".markdown")).to_have_text("What is 6 * 7?")
     card = messages.get_by_role("region", name="Call of code_execution")
     expect(card).to_contain_text("waits for approval")
     expect(page.get_by_role("button", name="Stop")).to_be_visible()
@@ -176,5 +176,120 @@ def test_files_are_attached_and_the_chat_fits_a_phone_in_the_dark(browser: Brows
     if AXE.exists():
         assert somebody.violations() == []
     assert somebody.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
+def test_an_edited_message_goes_on_in_a_branch_and_both_lead_to_each_other(person: Person, service: Service) -> None:
+    page = person.page
+    person.go("/console/chat?agent=talker")
+    page.get_by_label("Images and files").set_input_files(
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"apples: 42"}
+    )
+    say(person, "Greet the apples.", agent="talker")
+    messages = page.get_by_role("log", name="Messages")
+    expect(messages).to_contain_text("Hello.")
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    before = page.url
+    messages.get_by_role("button", name="Edit the message").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Edited message")).to_have_count(0)
+    messages.get_by_role("button", name="Edit the message").click()
+    page.get_by_label("Edited message").fill("Greet the pears.")
+    if AXE.exists():
+        assert person.violations() == []
+    page.get_by_role("button", name="Send as a branch").click()
+    page.wait_for_url(lambda url: url != before)
+    mine = messages.get_by_role("article", name="You")
+    expect(mine.locator(".markdown")).to_have_text("Greet the pears.")
+    expect(mine).to_contain_text("notes.txt")
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    branch = page.url
+    thread = service.call("GET", f"/threads/{branch.rpartition('/')[2]}")
+    assert thread["forked_from"]["thread_id"] == before.rpartition("/")[2]
+    mine.get_by_role("link", name="Edited: the message before").click()
+    expect(mine.locator(".markdown")).to_have_text("Greet the apples.")
+    expect(mine).to_have_class(re.compile("place"))
+    mine.get_by_role("link", name="Edited later: that branch").click()
+    page.wait_for_url(branch)
+
+
+def test_a_refused_edit_leaves_no_branch(person: Person, service: Service) -> None:
+    page = person.page
+    person.go("/console/chat")
+    say(person, "Greet the plums.", agent="talker")
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    count = len(service.call("GET", "/threads")["data"])
+    service.call("PATCH", "/agents/talker", {"enabled": False})
+    page.get_by_role("button", name="Edit the message").click()
+    page.get_by_label("Edited message").fill("Greet the cherries.")
+    page.get_by_role("button", name="Send as a branch").click()
+    expect(page.locator("#flash")).to_contain_text("disabled")
+    expect(page.get_by_label("Edited message")).to_have_value("Greet the cherries.")
+    service.call("PATCH", "/agents/talker", {"enabled": True})
+    assert len(service.call("GET", "/threads")["data"]) == count
+    person.complaints.clear()  # the browser notes the refusal
+
+
+def test_every_message_is_copied_and_a_link_opens_the_conversation_there_to_be_read(
+    person: Person, service: Service, browser: Browser
+) -> None:
+    page = person.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    person.go("/console/chat")
+    say(person, "Copy me.", agent="talker")
+    messages = page.get_by_role("log", name="Messages")
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
+    copied = []
+    for author in ("You", "Answer"):
+        message = messages.get_by_role("article", name=author)
+        message.get_by_role("button", name="Copy the message").click()
+        expect(message.get_by_role("button", name="Copy the message")).to_have_text("Copied")
+        copied.append(page.evaluate("navigator.clipboard.readText()"))
+    assert copied == ["Copy me.", "Hello."]
+    messages.get_by_role("article", name="Answer").get_by_role("button", name="Copy a link").click()
+    link: str = page.evaluate("navigator.clipboard.readText()")
+    page.get_by_role("button", name="Copy link").click()
+    assert page.evaluate("navigator.clipboard.readText()") == link
+    viewer = service.call("POST", "/api-keys", {"name": "reader", "role": "viewer"}, expect=201)["token"]
+    reader = Person(browser, service.url)
+    reader.sign_in(viewer)
+    reader.page.goto(link)
+    expect(reader.page.get_by_role("article", name="Answer")).to_have_class(re.compile("place"))
+    expect(reader.page.get_by_text("You opened a link to this conversation, to read it.")).to_be_visible()
+    expect(reader.page.get_by_role("link", name="Write in it")).to_have_count(0)
+    if AXE.exists():
+        assert reader.violations() == []
+    reader.page.context.close()
+    page.goto(link)
+    expect(page.get_by_label("Message", exact=True)).to_have_count(0)
+    page.get_by_role("link", name="Write in it").click()
+    expect(page.get_by_label("Message", exact=True)).to_be_visible()
+
+
+IS_UNCOVERED = """button => {
+    const { left, top, width, height } = button.getBoundingClientRect();
+    return document.elementFromPoint(left + width / 2, top + height / 2) === button;
+}"""
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_what_waits_is_scrolled_to_and_nothing_covers_it(
+    browser: Browser, service: Service, width: int, dark: bool
+) -> None:
+    somebody = Person(browser, service.url, width=width, dark=dark)
+    somebody.sign_in(service.key)
+    somebody.go("/console/chat")
+    say(somebody, "Work it out.\n" * 40, agent="asker")
+    for _ in range(2):
+        for name in ("Approve", "Deny"):
+            button = somebody.page.get_by_role("button", name=name)
+            expect(button).to_be_in_viewport(ratio=1)
+            assert button.evaluate(IS_UNCOVERED)
+        if AXE.exists():
+            assert somebody.violations() == []
+        somebody.page.reload()
+    somebody.page.get_by_role("button", name="Deny").click()
+    expect(somebody.page.locator("#connection")).to_have_text("Ended: completed")
     assert somebody.complaints == []
     somebody.page.context.close()

@@ -1678,6 +1678,31 @@ export interface components {
          */
         FirstUse: "approve" | "review";
         /**
+         * ForkThreadBody
+         * @description Which messages a fork begins with.
+         * @example {
+         *       "before_message_id": "msg_0123"
+         *     }
+         */
+        ForkThreadBody: {
+            /** @description The first message that is not copied, of the role user; null copies all messages. */
+            before_message_id?: string | null;
+            /** @description Data of the client; null takes that of the thread. */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * ForkView
+         * @description Where a thread was forked from another one, which may have been deleted since.
+         */
+        ForkView: {
+            /** @description The thread from which messages were copied. */
+            thread_id: string;
+            /** @description The message of that thread which the fork replaces; null if all messages were copied. */
+            before_message_id: string | null;
+        };
+        /**
          * GatewaySessionPage
          * @description A page of sessions; `next_cursor` is null on the last one.
          */
@@ -2238,6 +2263,8 @@ export interface components {
             created_at: string;
             /** @description Why it rejects messages and runs until it is released; null if it does not. */
             quarantine: components["schemas"]["QuarantineView"] | null;
+            /** @description The thread that it was forked from; null if it is no fork. */
+            forked_from: components["schemas"]["ForkView"] | null;
             /** @description Beginning of its first message; null without a text. */
             opening: string | null;
         };
@@ -5221,6 +5248,8 @@ export interface components {
             created_at: string;
             /** @description Why it rejects messages and runs until it is released; null if it does not. */
             quarantine: components["schemas"]["QuarantineView"] | null;
+            /** @description The thread that it was forked from; null if it is no fork. */
+            forked_from: components["schemas"]["ForkView"] | null;
         };
         /**
          * TlsBody

@@ -20,6 +20,14 @@ class ReleasedThread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForkedThread:
+    """A fork, and the message of the other thread that it replaces; None where all messages were copied."""
+
+    thread: Thread
+    replaced: Message | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """A thread with the beginning of its first message: its title. `opening` is None without such a text."""
 
@@ -36,12 +44,22 @@ class ThreadStore(Protocol):
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
         """The thread, or None."""
 
+    async def fork(self, new: Thread) -> Message | None:
+        """Store a new thread with copies of the messages before its fork point: with their ids and items, without their
+        runs. Returns the message at the fork point, None after all messages. Raises NOT_FOUND without the thread or the message, INVALID `fork_place_invalid`, CONFLICT
+        `thread_quarantined`, and `thread_busy` where all messages are copied while a run is unfinished."""
+
     async def conversations(
-        self, organization_id: OrganizationId, search: str, request: PageRequest
+        self,
+        organization_id: OrganizationId,
+        search: str,
+        request: PageRequest,
+        *,
+        forked_from: ThreadId | None = None,
     ) -> Page[Conversation]:
         """Threads by the beginning of their first message, newest first. With `search` only those with this text there
         among the `SEARCHED` newest; upper and lower case of ASCII letters are the same, of others where the database
-        knows them."""
+        knows them. With `forked_from` only forks of this thread."""
 
     async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
         """Threads in quarantine, the newest quarantine first. Reads no other threads."""

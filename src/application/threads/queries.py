@@ -40,11 +40,19 @@ class ListConversations:
         self._threads = threads
 
     async def execute(
-        self, principal: Principal, *, search: str = "", page: PageRequest = FIRST_PAGE
+        self,
+        principal: Principal,
+        *,
+        search: str = "",
+        forked_from: ThreadId | None = None,
+        page: PageRequest = FIRST_PAGE,
     ) -> Page[Conversation]:
-        """With `search` only those with this text near the beginning of their first message."""
+        """With `search` only those with this text near the beginning of their first message; with `forked_from` only
+        forks of this thread."""
         principal.require(Role.VIEWER)
-        return await self._threads.conversations(principal.organization_id, search.strip(), page)
+        return await self._threads.conversations(
+            principal.organization_id, search.strip(), page, forked_from=forked_from
+        )
 
 
 class ListMessages:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from domain.errors import ErrorKind, ServiceError, conflict
-from domain.ids import OrganizationId, RunId, ThreadId
+from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
+from domain.ids import MessageId, OrganizationId, RunId, ThreadId
 from domain.json_value import JsonObject
+from domain.threads.message import Message, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,14 +20,24 @@ class Quarantine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForkPoint:
+    """The place where a fork left a thread: before the message `before`, which the fork replaces, or after all messages.
+    The thread may have been deleted since."""
+
+    thread_id: ThreadId
+    before: MessageId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """A conversation. Its messages are stored separately."""
+    """A conversation. Its messages are stored separately. A fork began with messages of another thread."""
 
     id: ThreadId
     organization_id: OrganizationId
     metadata: JsonObject
     created_at: datetime
     quarantine: Quarantine | None = None
+    forked_from: ForkPoint | None = None
 
 
 def thread_not_yours(thread_id: ThreadId) -> ServiceError:
@@ -46,3 +57,11 @@ def thread_quarantined(thread_id: ThreadId, run_id: RunId) -> ServiceError:
     """The error for adding to a thread in quarantine."""
     detail = f"The thread {thread_id} is in quarantine since run {run_id} was halted; an operator has to release it."
     return conflict("thread_quarantined", detail, run_id=run_id)
+
+
+def require_fork_before(message: Message) -> None:
+    """Raise INVALID `fork_place_invalid` for a message that is not a user's: a tool call before it may lack its result."""
+    if message.role is not Role.USER:
+        wrong = Violation(path="before_message_id", message="must be a message of the role user")
+        detail = f"A thread is not forked before the message {message.id}, which has the role {message.role}."
+        raise invalid("fork_place_invalid", detail, wrong)

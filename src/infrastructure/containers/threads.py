@@ -11,6 +11,7 @@ from application.sources.store_source import StoreSource
 from application.threads.append_message import AppendMessage
 from application.threads.create_thread import CreateThread
 from application.threads.delete_thread import DeleteThread
+from application.threads.fork_thread import ForkThread
 from application.threads.queries import (
     GetThread,
     ListConversations,
@@ -29,6 +30,7 @@ singleton = Singletons(Platform, Storage)
 
 class Threads(containers.DeclarativeContainer):
     create_thread = singleton(CreateThread)
+    fork_thread = singleton(ForkThread)
     get_thread = singleton(GetThread)
     list_quarantined_threads = singleton(ListQuarantinedThreads)
     list_conversations = singleton(ListConversations)

@@ -38,6 +38,7 @@ STATIC = (
     "canvas_show.js",
     "canvas_text.js",
     "chat.js",
+    "chat_messages.js",
     "console.css",
     "frame.js",
     "icons.css",

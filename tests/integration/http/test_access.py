@@ -67,6 +67,7 @@ CASES = [
         body={"role": "user", "content": "hi"},
         foreign=True,
     ),
+    Case(method="POST", path="/v1/threads/{thread_id}/fork", role=Role.RUNNER, status=201, foreign=True),
     # The thread is not closed, which only those who may open it are told.
     Case(method="POST", path="/v1/threads/{thread_id}/release", role=Role.OPERATOR, status=409, foreign=True),
     Case(method="POST", path="/v1/runs", role=Role.RUNNER, status=202, body=RUN_BODY, foreign=True),

@@ -63,3 +63,43 @@ async def test_who_may_not_write_reads_and_strangers_find_nothing(service: Servi
     assert "Count the apples" not in (await browse(service, "GET", "/console/chat", headers=stranger)).text
     for path in (f"/console/chat/{thread}", f"/console/chat/{thread}/messages"):
         assert (await browse(service, "GET", path, headers=stranger)).status_code == 404
+
+
+async def test_an_edited_message_starts_a_run_on_a_fork_with_what_was_attached(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    parts = [{"type": "text", "text": "Count the apples"}, {"type": "image", "media_type": "image/png", "data": "aGk="}]
+    first = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": parts})).json()["thread_id"]
+    browser = await signed_in(service)
+    [message, *_] = (await browse(service, "GET", f"/console/chat/{first}/messages", headers=browser)).json()["data"]
+    edited = await sent(service, "Count the pears", thread_id=first, before=message["id"])
+    fork = edited["thread_id"]
+    assert fork != first
+    told = (await browse(service, "GET", f"/console/chat/{fork}/messages", headers=browser)).json()
+    assert told["data"][0]["content"] == [{"type": "text", "text": "Count the pears"}, parts[1]]
+    origin = (await browse(service, "GET", f"/console/chat/{first}/messages", headers=browser)).json()
+    assert (origin["forks"], told["forks"]) == ([{"thread_id": fork, "before": message["id"]}], [])
+    page = (await browse(service, "GET", f"/console/chat/{fork}", headers=browser)).text
+    assert f'href="/console/chat/{first}#{message["id"]}"' in page
+    assert (await service.call("DELETE", f"/v1/threads/{first}")).status_code == 204
+    assert "was deleted" in (await browse(service, "GET", f"/console/chat/{fork}", headers=browser)).text
+
+
+async def test_a_refused_edit_leaves_no_fork(service: Service) -> None:
+    thread = (await sent(service, "Count the apples"))["thread_id"]
+    browser = await signed_in(service)
+    [message, *_] = (await browse(service, "GET", f"/console/chat/{thread}/messages", headers=browser)).json()["data"]
+    form = {"agent": "guide", "input": " ", "thread_id": thread, "before": message["id"]}
+    refused = await browse(service, "POST", "/console/chat", headers=browser, data=form)
+    assert refused.status_code == 422
+    assert len((await service.call("GET", "/v1/threads")).json()["data"]) == 1
+
+
+async def test_a_link_opens_a_conversation_for_reading(service: Service) -> None:
+    thread = (await sent(service, "Count the apples"))["thread_id"]
+    runner = await signed_in(service, token_of(Role.RUNNER))
+    shared = (await browse(service, "GET", f"/console/chat/{thread}?shared=msg_1", headers=runner)).text
+    assert 'data-shared="msg_1"' in shared
+    assert "Write in it" in shared
+    assert 'id="composer"' not in shared
+    stranger = await signed_in(service, OTHER_ADMIN)
+    assert (await browse(service, "GET", f"/console/chat/{thread}?shared=msg_1", headers=stranger)).status_code == 404

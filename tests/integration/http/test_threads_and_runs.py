@@ -47,6 +47,32 @@ async def test_a_thread_is_created_spoken_in_and_deleted(service: Service) -> No
     problem_of(await service.call("GET", messages), 404, "thread_not_found")
 
 
+@pytest.mark.requirement("U6")
+async def test_a_thread_is_forked_before_a_message_and_both_name_each_other(service: Service) -> None:
+    thread = (await service.call("POST", "/v1/threads", json={"metadata": {"ticket": 7}})).json()
+    path = f"/v1/threads/{thread['id']}"
+    said = [
+        (await service.call("POST", f"{path}/messages", json={"role": role, "content": text})).json()
+        for role, text in (("user", "apples"), ("assistant", "42"), ("user", "pears"))
+    ]
+    forked = await service.call("POST", f"{path}/fork", json={"before_message_id": said[2]["id"]})
+    fork = forked.json()
+    assert (forked.status_code, forked.headers["location"]) == (201, f"/v1/threads/{fork['id']}")
+    assert fork["forked_from"] == {"thread_id": thread["id"], "before_message_id": said[2]["id"]}
+    assert (fork["metadata"], thread["forked_from"]) == ({"ticket": 7}, None)
+    copied = (await service.call("GET", f"/v1/threads/{fork['id']}/messages")).json()["data"]
+    assert copied == said[:2]
+    forks = (await service.call("GET", f"/v1/threads?forked_from={thread['id']}")).json()["data"]
+    assert forks == [{**fork, "opening": "apples"}]
+    whole = await service.call("POST", f"{path}/fork")
+    assert whole.json()["forked_from"] == {"thread_id": thread["id"], "before_message_id": None}
+    wrong = await service.call("POST", f"{path}/fork", json={"before_message_id": said[1]["id"]})
+    problem_of(wrong, 422, "fork_place_invalid")
+    problem_of(
+        await service.call("POST", f"{path}/fork", json={"before_message_id": "msg_0"}), 404, "message_not_found"
+    )
+
+
 @pytest.mark.requirement("K2")
 async def test_a_run_beyond_the_bound_of_the_queue_is_told_its_position_and_when_to_try_again(service: Service) -> None:
     service.worker.act = Act.REST

@@ -10,6 +10,7 @@ from application.runs.ports import ClaimedRun
 from domain.ids import MessageId, RunId
 from domain.runs.run import MultitaskStrategy
 from domain.threads.provider_items import ProviderItems
+from domain.threads.thread import ForkPoint
 from infrastructure.events.wakeups import InProcessWakeups
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.runs.journal import SqlRunJournal
@@ -18,7 +19,7 @@ from infrastructure.persistence.secrets.rotated_items import ITEMS_IN_A_STEP
 from infrastructure.persistence.secrets.vault import SqlSecretVault
 from infrastructure.persistence.tables import message
 from infrastructure.secrets.secret_box import SecretBox
-from tests.builders import ORG, RUN, THREAD, a_deletion, a_run_id, after
+from tests.builders import ORG, RUN, THREAD, a_deletion, a_run_id, a_thread, a_thread_id, after
 from tests.contract.run_steps import claim, finish_step, reply_step, run_number, start, start_and_claim
 from tests.contract.stores import Stores
 
@@ -78,6 +79,15 @@ async def test_items_are_encrypted_at_rest(keyed: Stores, database: Database) ->
     assert MARKER not in sealed
     assert ITEMS.origin.encode() not in sealed
     assert items_in(await next_claim(keyed)) == [ITEMS]
+
+
+@pytest.mark.requirement("U6")
+async def test_a_fork_has_the_items_of_the_messages_that_it_copied(keyed: Stores, database: Database) -> None:
+    await replied(keyed)
+    fork = a_thread(a_thread_id(7), forked_from=ForkPoint(thread_id=THREAD, before=None))
+    await keyed.threads.fork(fork)
+    claimed = await start_and_claim(keyed, run_number(90, thread_id=fork.id))
+    assert items_in(claimed) == [ITEMS]
 
 
 @pytest.mark.requirement("H1")

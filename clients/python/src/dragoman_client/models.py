@@ -611,6 +611,24 @@ FirstUse: TypeAlias = Literal['approve', 'review']
 """What happens to the first definitions of servers that are not trusted. The values are public."""
 
 
+class ForkThreadBody(TypedDict):
+    """Which messages a fork begins with."""
+
+    before_message_id: NotRequired[str | None]
+    """The first message that is not copied, of the role user; null copies all messages."""
+    metadata: NotRequired[dict[str, Any] | None]
+    """Data of the client; null takes that of the thread."""
+
+
+class ForkView(TypedDict):
+    """Where a thread was forked from another one, which may have been deleted since."""
+
+    thread_id: str
+    """The thread from which messages were copied."""
+    before_message_id: str | None
+    """The message of that thread which the fork replaces; null if all messages were copied."""
+
+
 class GroupClaimBody(TypedDict):
     """People with this value in a claim are members."""
 
@@ -2142,6 +2160,8 @@ class ThreadView(TypedDict):
     """Time of the creation."""
     quarantine: QuarantineView | None
     """Why it rejects messages and runs until it is released; null if it does not."""
+    forked_from: ForkView | None
+    """The thread that it was forked from; null if it is no fork."""
 
 
 class TlsBody(TypedDict):
@@ -3547,6 +3567,8 @@ class ListedThreadView(TypedDict):
     """Time of the creation."""
     quarantine: QuarantineView | None
     """Why it rejects messages and runs until it is released; null if it does not."""
+    forked_from: ForkView | None
+    """The thread that it was forked from; null if it is no fork."""
     opening: str | None
     """Beginning of its first message; null without a text."""
 

@@ -14,7 +14,7 @@ from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 from infrastructure.persistence.engine.sqlite.vacuum import IN_STEPS
 
-HEAD = "0102"
+HEAD = "0110"
 """The revision of the tables."""
 WORKS_WITH = (
     "0067",
@@ -35,6 +35,7 @@ WORKS_WITH = (
     "0107",
     "0129",
     "0102",
+    "0110",
 )
 """Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
 FIRST = "0031"

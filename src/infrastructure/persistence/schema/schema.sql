@@ -1,4 +1,4 @@
--- revision 0102
+-- revision 0110
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -161,7 +161,7 @@ CREATE TABLE thread (
 	created_at BIGINT NOT NULL,
 	quarantined_at BIGINT,
 	quarantined_by TEXT,
-	quarantined_for TEXT,
+	quarantined_for TEXT, forked_from TEXT, forked_before TEXT,
 	CONSTRAINT pk_thread PRIMARY KEY (id),
 	CONSTRAINT fk_thread_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
@@ -920,3 +920,4 @@ CREATE INDEX ix_webhook_delivery_open ON webhook_delivery (next_attempt_at, id) 
 CREATE INDEX ix_webhook_delivery_workflow_run_id ON webhook_delivery (workflow_run_id);
 CREATE INDEX ix_webhook_delivery_server_id ON webhook_delivery (server_id);
 CREATE INDEX ix_webhook_delivery_inbox ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined');
+CREATE INDEX ix_thread_forked_from ON thread (forked_from) WHERE forked_from IS NOT NULL;

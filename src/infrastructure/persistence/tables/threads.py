@@ -16,16 +16,19 @@ thread = Table(
     Column("quarantined_at", Moment),
     Column("quarantined_by", PlainText),
     Column("quarantined_for", PlainText),
+    Column("forked_from", PlainText),
+    Column("forked_before", PlainText),
     Index(None, "organization_id", "created_at", "id"),
     partial_index(
         "ix_thread_quarantined",
         "id",
         where="quarantined_at IS NOT NULL",
     ),
+    partial_index("ix_thread_forked_from", "forked_from", where="forked_from IS NOT NULL"),
 )
 
 # `position` counts from 1 in each thread, which has one writer: the holder of the lease on its
-# active run, or of the thread's lock. `provider_items` is encrypted with the key that `items_key` names; it is the last
+# active run, or of the thread's lock. A fork has copies of messages with their ids and positions. `provider_items` is encrypted with the key that `items_key` names; it is the last
 # column, so that SQLite reads the others without it.
 message = Table(
     "message",

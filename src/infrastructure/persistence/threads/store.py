@@ -14,6 +14,7 @@ from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.persistence.columns.paging import among_newest, decode_cursor, encode_cursor, newest_page, page_of
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
+from infrastructure.persistence.threads.forks import add_fork
 from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
 from infrastructure.persistence.threads.openings import opening_column, opening_has, opening_of
 from infrastructure.persistence.threads.ownership import refuse_if_run_by_others
@@ -71,10 +72,25 @@ class SqlThreadStore:
 
         return await self._database.read(unit, scope=organization_id)
 
+    async def fork(self, new: Thread) -> Message | None:
+        point = new.forked_from
+        if point is None:
+            raise ValueError(f"The thread {new.id} is no fork.")
+        return await self._database.write(
+            lambda connection: add_fork(connection, new, point), scope=new.organization_id
+        )
+
     async def conversations(
-        self, organization_id: OrganizationId, search: str, request: PageRequest
+        self,
+        organization_id: OrganizationId,
+        search: str,
+        request: PageRequest,
+        *,
+        forked_from: ThreadId | None = None,
     ) -> Page[Conversation]:
         statement = select(thread, opening_column).where(thread.c.organization_id == organization_id)
+        if forked_from is not None:
+            statement = statement.where(thread.c.forked_from == forked_from)
         if search:
             statement = statement.where(among_newest(thread, organization_id), opening_has(search))
         return await self._database.read(

@@ -101,6 +101,29 @@ def show_thread(
     session.perform(show)
 
 
+@thread_app.command("fork", epilog="Example: dragoman thread fork thr_0123 --before msg_0456")
+def fork_thread(
+    context: typer.Context,
+    thread_id: ThreadArgument,
+    before: Annotated[
+        str | None,
+        typer.Option(
+            "--before", metavar="MESSAGE", help="First message that is not copied, one of a user. Default: all."
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Create a thread with the messages of another one, and print its id. The messages have their ids in `thread show --json`."""
+    session = session_of(context)
+    session.show(
+        ThreadView,
+        lambda api: api.post(path_to("threads", thread_id, "fork"), {"before_message_id": before}),
+        lambda thread: session.terminal.line(thread["id"]),
+        as_json=as_json,
+        creates=True,
+    )
+
+
 @thread_app.command("release", epilog="Example: dragoman thread release thr_0123")
 def release_thread(
     context: typer.Context,

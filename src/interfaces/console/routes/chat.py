@@ -12,10 +12,14 @@ from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.runs.start_run import StartRun
 from application.system.pages import PageRequest
+from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
+from application.threads.fork_thread import ForkThread, ForkThreadCommand
+from application.threads.ports import Conversation
 from application.threads.queries import GetThread, ListConversations, ListMessages
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
-from domain.ids import ThreadId
+from domain.ids import MessageId, ThreadId
 from domain.runs.run import Run
 from domain.threads.thread import Thread
 from interfaces.console.pages import HEADERS, Pages
@@ -46,8 +50,11 @@ class ChatPages:
         self._list_runs = list_runs
         self._get_thread = get_thread
 
-    async def of(self, principal: Principal, *, thread_id: ThreadId | None, agent: str) -> dict[str, object]:
-        """A conversation, or a new one without `thread_id`. Raises NOT_FOUND."""
+    async def of(
+        self, principal: Principal, *, thread_id: ThreadId | None, agent: str = "", shared: str = ""
+    ) -> dict[str, object]:
+        """A conversation, or a new one without `thread_id`; only to be read where a link with its place `shared` it.
+        Raises NOT_FOUND."""
         thread: Thread | None = None
         if thread_id is not None:
             thread = await self._get_thread.execute(principal, thread_id)
@@ -57,9 +64,27 @@ class ChatPages:
             "agents": [each for each in agents if each.config.enabled],
             "chosen": agent or (runs[-1].agent_id if runs else ""),
             "thread": thread,
+            "origin": None if thread is None else await self._origin(principal, thread),
+            "shared": shared,
             "may_run": principal.may(Permission.RUNS_START),
             **await self.listed(principal, ""),
         }
+
+    async def _origin(self, principal: Principal, thread: Thread) -> Thread | None:
+        """The thread that it was forked from, if there still is one."""
+        if thread.forked_from is None:
+            return None
+        try:
+            return await self._get_thread.execute(principal, thread.forked_from.thread_id)
+        except ServiceError as error:
+            if error.kind is not ErrorKind.NOT_FOUND:
+                raise
+            return None
+
+    async def forks(self, principal: Principal, thread_id: ThreadId) -> tuple[Conversation, ...]:
+        """The newest forks of the thread."""
+        page = PageRequest(limit=LISTED)
+        return (await self._list_conversations.execute(principal, forked_from=thread_id, page=page)).items
 
     async def listed(self, principal: Principal, search: str) -> dict[str, object]:
         """The newest conversations with this text near their beginning."""
@@ -85,12 +110,15 @@ async def show_new_chat(
 
 @get("/chat/{thread_id:str}")
 async def show_chat(
+    *,
     request: ConsoleRequest,
     thread_id: FromPath[str],
     pages: NamedDependency[Pages],
     chat_pages: NamedDependency[ChatPages],
+    shared: FromQuery[str] = "",
 ) -> Response[str]:
-    data = await chat_pages.of(request.principal, thread_id=ThreadId(thread_id), agent="")
+    """`shared` is the message at which a link opens it, for reading."""
+    data = await chat_pages.of(request.principal, thread_id=ThreadId(thread_id), shared=shared)
     return pages.show(request, "chat.html", data)
 
 
@@ -115,20 +143,43 @@ async def read_messages(
     chat_pages: NamedDependency[ChatPages],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[bytes]:
-    """`{data, next_cursor, runs}`: messages in order, and the runs to follow one after the other."""
+    """`{data, next_cursor, runs, forks}`: messages in order, the runs to follow one after the other, and the threads that
+    say a message differently."""
     principal, thread = request.principal, ThreadId(thread_id)
     found = await list_messages.execute(principal, thread, PageRequest(limit=MESSAGES, cursor=cursor))
     page = {
         "data": [message_view(message) for message in found.items],
         "next_cursor": found.next_cursor,
         "runs": [{"id": run.id} for run in await chat_pages.runs_to_follow(principal, thread)],
+        "forks": [
+            {"thread_id": fork.thread.id, "before": fork.thread.forked_from.before}
+            for fork in await chat_pages.forks(principal, thread)
+            if fork.thread.forked_from is not None
+        ],
     }
     return Response(msgspec.json.encode(page), media_type="application/json", headers=HEADERS)
 
 
 @post("/chat", status_code=200)
-async def send_message(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -> Response[bytes]:
-    """Start a run with the message; `{thread_id, run_id}`."""
-    run = await start_from_form(request, start_run)
+async def send_message(
+    request: ConsoleRequest,
+    start_run: NamedDependency[StartRun],
+    fork_thread: NamedDependency[ForkThread],
+    delete_thread: NamedDependency[DeleteThread],
+) -> Response[bytes]:
+    """Start a run with the message, on a fork where it is said instead of the one `before`; `{thread_id, run_id}`."""
+    data, principal = await request.form(), request.principal
+    if not data.get("before"):
+        run = await start_from_form(request, start_run)
+    else:
+        place = MessageId(str(data["before"]))
+        forked = await fork_thread.execute(
+            ForkThreadCommand(principal=principal, thread_id=ThreadId(str(data.get("thread_id"))), before=place)
+        )
+        try:
+            run = await start_from_form(request, start_run, forked)
+        except ServiceError:
+            await delete_thread.execute(DeleteThreadCommand(principal=principal, thread_id=forked.thread.id))
+            raise
     body = msgspec.json.encode({"thread_id": run.thread_id, "run_id": run.id})
     return Response(body, media_type="application/json", headers=HEADERS)

@@ -8,6 +8,7 @@ from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.queries import ListAgents
 from application.runs.start_run import StartRun, StartRunCommand
+from application.threads.ports import ForkedThread
 from domain.ids import ThreadId
 from domain.runs.run import Run
 from domain.threads.attachments import attachment, require_few_attachments
@@ -39,11 +40,13 @@ async def start(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -
     return Response("", headers={HTMXHeaders.REDIRECT.value: target})
 
 
-async def start_from_form(request: ConsoleRequest, start_run: StartRun) -> Run:
-    """The run that the form asks for, on its thread or a new one."""
+async def start_from_form(request: ConsoleRequest, start_run: StartRun, forked: ForkedThread | None = None) -> Run:
+    """The run that the form asks for, on its thread or a new one; on a fork with the attachments of the message that it
+    replaces."""
     data = await request.form()
-    thread = _text(data, "thread_id")
-    files = await _files(data)
+    thread = _text(data, "thread_id") if forked is None else forked.thread.id
+    kept = () if forked is None or forked.replaced is None else forked.replaced.attachments
+    files = [*kept, *await _files(data)]
     require_few_attachments(files, "input")
     started = await start_run.execute(
         StartRunCommand(

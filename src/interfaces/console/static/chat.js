@@ -1,174 +1,21 @@
 // A conversation: its stored messages, then the events of its unfinished runs, one after the other, as they come. While one
-// is followed nothing is sent. Markdown is rendered without raw HTML.
+// is followed nothing is sent at its end; an earlier message is edited and sent again on a branch.
 "use strict";
 (() => {
+  const { complete, element, goTo, growing, handlers, left, linkTo } = window.conversation;
   const log = document.getElementById("messages");
   const connection = document.getElementById("connection");
   const state = document.getElementById("state");
   const form = document.getElementById("composer");
   const stop = document.getElementById("stop");
-  const RENDER_EVERY_MS = 80;
-  const NEAR_END_PX = 160;
-  const IMAGES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+  const share = document.getElementById("share");
   const CHANGES = new Set(["run.requires_action", "run.resumed", "run.completed", "run.incomplete", "run.failed", "run.cancelled", "run.halted"]);
-  const messages = new Map(); // message id -> {item, text, source}
-  const calls = new Map(); // tool call id -> {card, word}
-  const waiting = new Set(); // messages whose text has grown
+  const presented = new Set(); // what waits for people and was scrolled to, by its element's id
   let thread = log.dataset.thread;
   let run = null;
   let seq = 0;
   let busy = false; // until the run that is followed has ended
   let queued = []; // runs that are followed after it
-
-  function element(name, className, text) {
-    const made = document.createElement(name);
-    if (className) made.className = className;
-    if (text !== undefined) made.textContent = text;
-    return made;
-  }
-
-  // The page follows its end while it grows, unless the reader has scrolled up.
-  function growing(change) {
-    const page = document.documentElement;
-    const follows = page.scrollHeight - page.scrollTop - page.clientHeight < NEAR_END_PX;
-    change();
-    if (follows) page.scrollTop = page.scrollHeight;
-  }
-
-  function bubble(id, role) {
-    let known = messages.get(id);
-    if (!known) {
-      const item = element("article", `bubble ${role}`);
-      item.setAttribute("aria-label", role === "user" ? "You" : "Answer");
-      const text = element("div", "markdown");
-      item.append(text);
-      log.append(item);
-      known = { item, text, source: "", role };
-      messages.set(id, known);
-    }
-    return known;
-  }
-
-  function draw(known) {
-    if (known.role === "user") known.text.textContent = known.source;
-    else known.text.innerHTML = markdown.render(known.source);
-  }
-
-  function grow(id, text) {
-    const known = bubble(id, "assistant");
-    known.source += text;
-    if (!waiting.size) setTimeout(() => growing(() => { waiting.forEach(draw); waiting.clear(); }), RENDER_EVERY_MS);
-    waiting.add(known);
-  }
-
-  function reason(id, text) {
-    const known = bubble(id, "assistant");
-    if (!known.reasoning) {
-      const details = element("details", "meta");
-      known.reasoning = element("div", "text");
-      details.append(element("summary", "", "Reasoning"), known.reasoning);
-      known.item.prepend(details);
-    }
-    known.reasoning.append(text);
-  }
-
-  function folded(title, value) {
-    const details = element("details");
-    const text = element("pre", "", typeof value === "string" ? value : JSON.stringify(value, null, 2));
-    text.tabIndex = 0;
-    details.append(element("summary", "meta", title), text);
-    return details;
-  }
-
-  function call(id, name, params) {
-    let known = calls.get(id);
-    if (!known) {
-      const card = element("section", "tool card");
-      card.setAttribute("aria-label", `Call of ${name}`);
-      const word = element("span", "meta", "asked for");
-      const head = element("div");
-      head.append(element("strong", "mono", name), " ", word);
-      card.append(head);
-      log.append(card);
-      known = { card, word, hasResult: false, hasArguments: false };
-      calls.set(id, known);
-    }
-    if (params !== undefined && !known.hasArguments) {
-      known.hasArguments = true;
-      known.card.append(folded("Arguments", params));
-    }
-    return known;
-  }
-
-  function settled(event, className, word) {
-    const known = call(event.tool_call_id, event.name);
-    known.card.classList.add(className);
-    const facts = [word];
-    if (event.duration_ms) facts.push(event.duration_ms < 1000 ? `${event.duration_ms} ms` : `${(event.duration_ms / 1000).toFixed(1)} s`);
-    if (event.server) facts.push(`server ${event.server}`);
-    known.word.textContent = facts.join(" · ");
-  }
-
-  function attachment(part) {
-    if (part.data && IMAGES.has(part.media_type)) {
-      const image = element("img");
-      image.src = `data:${part.media_type};base64,${part.data}`;
-      image.alt = "Attached image";
-      return image;
-    }
-    return element("div", "meta", ["Attached:", part.name, part.media_type, part.url].filter(Boolean).join(" "));
-  }
-
-  function result(part) {
-    const known = calls.get(part.tool_id);
-    if (!known || known.hasResult) return;
-    known.hasResult = true;
-    if (known.word.textContent === "asked for") known.word.textContent = part.is_error ? "failed" : "done";
-    known.card.classList.add(part.is_error ? "bad" : "ok");
-    if (part.result) known.card.append(folded("Result", part.result));
-    for (const each of [...(part.images || []), ...(part.files || [])]) known.card.append(attachment(each));
-  }
-
-  function complete(message) {
-    const texts = message.content.filter((part) => part.type === "text").map((part) => part.text);
-    if (message.role === "user" || (message.role === "assistant" && (texts.join("") || messages.has(message.id)))) {
-      const isNew = !messages.has(message.id);
-      const known = bubble(message.id, message.role);
-      known.source = texts.join("\n");
-      waiting.delete(known);
-      draw(known);
-      if (isNew) for (const part of message.content) if (part.type === "image" || part.type === "file") known.item.append(attachment(part));
-      if (isNew && message.role === "assistant") known.item.append(copying(known));
-    }
-    for (const part of message.content) {
-      if (part.type === "tool_use") call(part.id, part.name, part.malformed ?? part.params);
-      else if (part.type === "tool_result") result(part);
-    }
-  }
-
-  function copying(known) {
-    const button = element("button", "plain copy", "Copy");
-    button.type = "button";
-    button.setAttribute("aria-label", "Copy the message");
-    button.addEventListener("click", () => { button.dataset.text = known.source; }, { capture: true });
-    button.dataset.copy = "";
-    return button;
-  }
-
-  const handlers = {
-    "message.delta": (event) => grow(event.message_id, event.text),
-    "reasoning.delta": (event) => reason(event.message_id, event.text),
-    "message.completed": (event) => complete(event.message),
-    "message.discarded": (event) => bubble(event.message_id, "assistant").item.classList.add("discarded"),
-    "model.retrying": (event) => { connection.textContent = `Attempt ${event.attempt} asks ${event.model}`; },
-    "tool.started": (event) => { call(event.tool_call_id, event.name, event.params).word.textContent = "under way"; },
-    "tool.executed": (event) => settled(event, "ok", "done"),
-    "tool.failed": (event) => settled(event, "bad", "failed"),
-    "tool.blocked": (event) => settled(event, "bad", "blocked"),
-    "run.requires_action": (event) => { for (const each of event.pending) call(each.id, each.name, each.params).word.textContent = each.approval_id ? "waits for approval" : "waits for a person"; },
-    "run.started": () => {}, "run.resumed": () => {}, "run.completed": () => {}, "run.incomplete": () => {},
-    "run.failed": () => {}, "run.cancelled": () => {}, "run.halted": () => {},
-  };
 
   function take(event) {
     if (event.seq <= seq) return;
@@ -179,7 +26,18 @@
 
   // What waits for people, what failed, and the retry are the part of the run's page about its state.
   function refresh() {
+    if (log.dataset.shared) return;
     htmx.ajax("GET", `/console/runs/${run}/state`, { target: "#state", swap: "innerMorph" });
+  }
+
+  // What newly waits for a person is scrolled to: a card as a whole, one that is higher than the window at its head.
+  function present() {
+    const card = [...state.querySelectorAll(".waiting form[id]")].find((each) => !presented.has(each.id));
+    if (!card) return;
+    presented.add(card.id);
+    const whole = card.closest(".waiting");
+    const shown = whole.offsetHeight < innerHeight ? whole : card;
+    shown.scrollIntoView({ block: shown.offsetHeight < innerHeight ? "nearest" : "start" });
   }
 
   function working(is) {
@@ -234,9 +92,10 @@
       const page = await answer.json();
       page.data.forEach(complete);
       if (page.next_cursor) { cursor = `cursor=${encodeURIComponent(page.next_cursor)}`; continue; }
+      left(page.forks);
       queued = page.runs;
       if (queued.length) follow(queued.shift().id);
-      document.documentElement.scrollTop = document.documentElement.scrollHeight;
+      if (!goTo(log.dataset.shared || location.hash.slice(1))) document.documentElement.scrollTop = document.documentElement.scrollHeight;
       return;
     }
   }
@@ -273,7 +132,8 @@
     form.elements.files.value = "";
     state.replaceChildren();
     if (!thread) {
-      thread = started.thread_id;
+      thread = log.dataset.thread = started.thread_id;
+      share.hidden = false;
       history.replaceState(null, "", `/console/chat/${thread}`);
     }
     follow(started.run_id);
@@ -281,6 +141,53 @@
     document.body.dispatchEvent(new CustomEvent("conversations-changed"));
   }
 
+  async function branch(known, text) {
+    const data = new FormData();
+    for (const [name, value] of [["agent", form.elements.agent.value], ["input", text], ["thread_id", thread], ["before", known.id]]) data.set(name, value);
+    const answer = await post("/console/chat", data);
+    const started = await answer?.json();
+    if (started) location.assign(`/console/chat/${started.thread_id}`);
+    return Boolean(started);
+  }
+
+  function edit({ detail: known }) {
+    if (known.item.querySelector("form")) return;
+    const editing = element("form", "edit");
+    const label = element("label", "unseen", "Edited message");
+    const area = element("textarea");
+    area.id = label.htmlFor = `edit-${known.id}`;
+    area.required = true;
+    area.value = known.source;
+    area.rows = Math.min(area.value.split("\n").length + 1, 14);
+    const row = element("div", "actions");
+    const go = element("button", "", "Send as a branch");
+    const cancel = element("button", "plain", "Cancel");
+    cancel.type = "button";
+    row.append(go, cancel);
+    const what = known.attached ? " Its attachments are sent again." : "";
+    editing.append(label, area, element("p", "hint", `The conversation continues from here in a new thread; this one stays.${what}`), row);
+    const close = () => { editing.remove(); known.item.classList.remove("editing"); };
+    cancel.addEventListener("click", close);
+    area.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") close();
+      else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); editing.requestSubmit(); }
+    });
+    editing.addEventListener("submit", async (event) => {
+      event.preventDefault();
+      if (go.disabled) return;
+      go.disabled = true;
+      if (!(await branch(known, area.value))) go.disabled = false;
+    });
+    known.item.classList.add("editing");
+    known.text.after(editing);
+    area.focus();
+  }
+
+  log.addEventListener("message-edited", edit);
+  share.querySelector("button").addEventListener("click", (event) => {
+    event.currentTarget.dataset.text = linkTo(log.querySelector(".bubble:last-of-type")?.id ?? "end");
+  }, { capture: true });
+  state.addEventListener("htmx:after:swap", present);
   form?.addEventListener("submit", send);
   form?.elements.input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);

@@ -1,23 +1,26 @@
 """Routes of threads and their messages."""
 
+from typing import Annotated
+
 from litestar import Response, delete, get, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
-from litestar.params import JSONBody
+from litestar.params import JSONBody, QueryParameter
 
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.threads.append_message import AppendMessage, AppendMessageCommand
 from application.threads.create_thread import CreateThread, CreateThreadCommand
 from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
+from application.threads.fork_thread import ForkThread, ForkThreadCommand
 from application.threads.queries import GetThread, ListConversations, ListMessages
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
-from domain.ids import ThreadId
+from domain.ids import MessageId, ThreadId
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import ThreadPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
-from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody
+from interfaces.http.threads.schemas import AppendMessageBody, CreateThreadBody, ForkThreadBody
 from interfaces.http.threads.views import (
     MessagePage,
     MessageView,
@@ -46,14 +49,17 @@ async def list_threads(
     *,
     request: ApiRequest,
     list_conversations: NamedDependency[ListConversations],
+    forked_from: Annotated[str | None, QueryParameter(description="Only forks of this thread.")] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ThreadPage:
     """Newest first."""
-    return page_view(
-        await list_conversations.execute(request.principal, page=PageRequest(limit=limit, cursor=cursor)),
-        listed_thread_view,
+    found = await list_conversations.execute(
+        request.principal,
+        forked_from=None if forked_from is None else ThreadId(forked_from),
+        page=PageRequest(limit=limit, cursor=cursor),
     )
+    return page_view(found, listed_thread_view)
 
 
 @get("/threads/{thread_id:str}", summary="Read a thread", responses=documented(404))
@@ -121,3 +127,26 @@ async def release_thread(
     After the release it accepts messages and runs again, and the waiting run starts."""
     command = ReleaseThreadCommand(principal=request.principal, thread_id=ThreadId(thread_id))
     return thread_view(await release_thread.execute(command))
+
+
+@post("/threads/{thread_id:str}/fork", summary="Fork a thread", responses=documented(403, 404, 409, 413))
+async def fork_thread(
+    request: ApiRequest,
+    thread_id: ThreadPath,
+    fork_thread: NamedDependency[ForkThread],
+    data: JSONBody[ForkThreadBody | None] = None,
+) -> Response[ThreadView]:
+    """Requires the role runner. Creates a thread with copies of the messages before one of them, to say that one
+    differently: a run on the new thread does so. The thread itself stays as it is. Its sources are not copied. The body is
+    optional."""
+    before = None if data is None or data.before_message_id is None else MessageId(data.before_message_id)
+    forked = await fork_thread.execute(
+        ForkThreadCommand(
+            principal=request.principal,
+            thread_id=ThreadId(thread_id),
+            before=before,
+            metadata=None if data is None else data.to_metadata(),
+        )
+    )
+    thread = forked.thread
+    return Response(thread_view(thread), headers={"Location": f"/v1/threads/{thread.id}"})

@@ -86,6 +86,24 @@ class CreateThreadBody(Body):
         return cast(JsonObject, self.metadata)
 
 
+class ForkThreadBody(Body):
+    """Which messages a fork begins with."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = ({"before_message_id": "msg_0123"},)
+
+    before_message_id: Name | None = Field(
+        default=None,
+        description="The first message that is not copied, of the role user; null copies all messages.",
+    )
+    metadata: dict[str, object] | None = Field(
+        default=None, description="Data of the client; null takes that of the thread."
+    )
+
+    def to_metadata(self) -> JsonObject | None:
+        """Decoded JSON, so the cast is safe."""
+        return cast("JsonObject | None", self.metadata)
+
+
 class AppendMessageBody(Body):
     """A message outside of a run."""
 

@@ -19,6 +19,15 @@ class QuarantineView(TypedDict):
     at: Annotated[Timestamp, "Time of the quarantine."]
 
 
+class ForkView(TypedDict):
+    """Where a thread was forked from another one, which may have been deleted since."""
+
+    thread_id: Annotated[str, "The thread from which messages were copied."]
+    before_message_id: Annotated[
+        str | None, "The message of that thread which the fork replaces; null if all messages were copied."
+    ]
+
+
 class ThreadView(TypedDict):
     """A thread, without its messages."""
 
@@ -28,6 +37,7 @@ class ThreadView(TypedDict):
     quarantine: Annotated[
         QuarantineView | None, "Why it rejects messages and runs until it is released; null if it does not."
     ]
+    forked_from: Annotated[ForkView | None, "The thread that it was forked from; null if it is no fork."]
 
 
 class ListedThreadView(ThreadView):
@@ -69,6 +79,9 @@ def thread_view(thread: Thread) -> ThreadView:
         "metadata": thread.metadata,
         "created_at": timestamp(thread.created_at),
         "quarantine": None if thread.quarantine is None else _quarantine_view(thread.quarantine),
+        "forked_from": None
+        if thread.forked_from is None
+        else {"thread_id": thread.forked_from.thread_id, "before_message_id": thread.forked_from.before},
     }
 
 
