@@ -17,11 +17,13 @@ from tests.builders import (
     ORG,
     OTHER_ORG,
     START,
+    a_key,
     a_new_run,
     a_run,
     a_run_id,
     a_thread,
     a_thread_id,
+    an_audit_event,
     numbered,
 )
 from tests.contract.run_steps import claim, start_and_suspend
@@ -132,3 +134,17 @@ async def test_starts_of_a_user_at_the_same_moment_do_not_exceed_their_bound_tog
     found = await asyncio.gather(*starts, return_exceptions=True)
     assert len([started for started in found if isinstance(started, StartedRun)]) == 4
     assert {error.code for error in found if isinstance(error, ServiceError)} == {"user_runs_full"}
+
+
+@pytest.mark.requirement("P2")
+async def test_runs_with_keys_of_a_user_are_active_runs_of_the_user_where_keys_count(run_stores: Stores) -> None:
+    key = replace(a_key(ApiKeyId("key_of_user"), token="dgm_of_user"), person_id=USER)
+    await run_stores.identity.add_key(key, an_audit_event(90))
+    await run_stores.runs.start(by(1, key.id, None))
+    wanted = by(2, USER, None)
+    bound = UserBound(user_id=USER, max_active=1, with_keys=True)
+    with pytest.raises(ServiceError) as full:
+        await run_stores.runs.start(replace(wanted, admission=Admission(of_user=bound)))
+    assert full.value.code == "user_runs_full"
+    without = replace(bound, with_keys=False)
+    assert (await run_stores.runs.start(replace(wanted, admission=Admission(of_user=without)))).created

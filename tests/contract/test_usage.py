@@ -10,12 +10,13 @@ from application.runs.ports import ClaimedRun, LeaseLost
 from application.system.pages import PageRequest
 from application.usage.ports import Reservation, UsageFilter
 from domain.errors import ServiceError
+from domain.identity.api_key import person_of
 from domain.identity.impersonation import as_others
-from domain.ids import AgentId, ApiKeyId
+from domain.ids import AgentId, ApiKeyId, UserId
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.usage.daily_usage import UsageKey, UsageSum
-from tests.builders import AGENT, ORG, OTHER_ORG, START, a_thread, a_thread_id
+from tests.builders import AGENT, ORG, OTHER_ORG, START, a_key, a_thread, a_thread_id, an_audit_event
 from tests.contract.run_steps import finish_step, reply_step, run_number, start_and_claim, start_and_suspend
 from tests.contract.stores import Stores
 
@@ -230,8 +231,8 @@ async def test_runs_of_one_user_reserve_within_the_budget_of_the_user_together(r
     first, second, bobs = claimed
 
     def of_user(amount: str, claimed: ClaimedRun, *, day: date = TODAY) -> Reservation:
-        started_by = claimed.run.requested_by
-        return replace(wants(amount, organization=None, day=day), started_by=started_by, user_budget_usd=Decimal(1))
+        user_id = person_of(claimed.run.requested_by)
+        return replace(wants(amount, organization=None, day=day), user_id=user_id, user_budget_usd=Decimal(1))
 
     reserve = run_stores.reservations.reserve
     assert await reserve(first.lease, of_user("0.6", first))
@@ -264,7 +265,7 @@ async def test_runs_that_a_user_starts_acting_as_others_are_within_the_same_budg
     own, as_bob, as_cleo, of_another = claimed
 
     def of_user(amount: str, user: ApiKeyId = ann) -> Reservation:
-        return replace(wants(amount, organization=None), started_by=user, user_budget_usd=Decimal(1))
+        return replace(wants(amount, organization=None), user_id=UserId(user), user_budget_usd=Decimal(1))
 
     reserve = run_stores.reservations.reserve
     assert await reserve(of_another.lease, of_user("1", ApiKeyId("usr-ann")))
@@ -276,3 +277,32 @@ async def test_runs_that_a_user_starts_acting_as_others_are_within_the_same_budg
     assert await reserve(as_cleo.lease, of_user("0.3"))
     assert not await reserve(own.lease, of_user("0.11"))
     assert await reserve(own.lease, of_user("0.1"))
+
+
+@pytest.mark.requirement("P2")
+async def test_runs_with_keys_of_a_user_are_within_the_users_budget_where_keys_count(run_stores: Stores) -> None:
+    ann, key = UserId("usr_ann"), ApiKeyId("key_of_ann")
+    await run_stores.identity.add_key(replace(a_key(key, token="dgm_of_ann"), person_id=ann), an_audit_event(90))
+    others = replace(a_key(ApiKeyId("key_of_bob"), token="dgm_of_bob"), person_id=UserId("usr_bob"))
+    await run_stores.identity.add_key(others, an_audit_event(91))
+    claimed = []
+    for number, starter in enumerate((key, others.id, ApiKeyId(ann))):
+        thread_id = a_thread_id(10 + number)
+        await run_stores.threads.add(a_thread(thread_id))
+        run = replace(run_number(number, thread_id=thread_id), requested_by=starter)
+        claimed.append(await start_and_claim(run_stores, run))
+    with_key, of_another, own = claimed
+
+    def of_user(amount: str, *, with_keys: bool = True, user: UserId = ann) -> Reservation:
+        of_nobody = wants(amount, organization=None)
+        return replace(of_nobody, user_id=user, with_keys=with_keys, user_budget_usd=Decimal(1))
+
+    reserve = run_stores.reservations.reserve
+    assert await reserve(of_another.lease, of_user("1", user=UserId("usr_bob")))
+    assert await reserve(with_key.lease, of_user("0.6"))
+    usage = replace(SPENT, cost_usd=Decimal("0.5"))
+    spent = ModelSpending(model="m:m", usage=usage, at=START, still_reserved_usd=Decimal("0.1"))
+    await spend(run_stores, with_key, spent)
+    assert not await reserve(own.lease, of_user("0.41"))
+    assert await reserve(own.lease, of_user("0.4"))
+    assert await reserve(own.lease, of_user("1", with_keys=False))

@@ -106,8 +106,8 @@ class InMemoryGatewaySessionStore:
     def _as_read(self, session: GatewaySession) -> GatewaySession:
         """As revoked, if its run is over; with the limit of its key."""
         key = self._state.keys.get(session.created_by)
-        if key is not None and key.rate_limit is not None:
-            session = replace(session, rate_limit=key.rate_limit)
+        if key is not None:
+            session = replace(session, rate_limit=key.rate_limit or session.rate_limit, key_of=key.person_id)
         if session.wired is not None and session.revoked_at is None:
             of_workflow = self._state.workflow_runs[session.wired.workflow_run_id].run
             return replace(session, revoked_at=of_workflow.finished_at)

@@ -17,8 +17,6 @@ from application.runs.ports import (
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.errors import not_found
-from domain.identity.api_key import person_of
-from domain.identity.impersonation import who_acts
 from domain.ids import OrganizationId, RunId
 from domain.runs.admission import QueuedRuns, UserBound, require_active_place, require_place
 from domain.runs.change import Decide, RunChange, RunFacts
@@ -39,16 +37,6 @@ from tests.doubles.state import (
     wake_followers,
     without_items,
 )
-
-
-def _is_active(stored: StoredRun, new: NewRun, bound: UserBound, changed: dict[RunId, RunStatus]) -> bool:
-    run = stored.run
-    return (
-        run.organization_id == new.run.organization_id
-        and run.requested_by is not None
-        and person_of(who_acts(run.requested_by)) == bound.user_id
-        and changed.get(run.id, run.status) in (RunStatus.QUEUED, RunStatus.IN_PROGRESS)
-    )
 
 
 def _words_of(run: Run) -> str:
@@ -113,8 +101,15 @@ class InMemoryRunStore:
                 require_place(owner, limit, QueuedRuns(count=len(runs), since=since), at=new.run.created_at)
         if (bound := new.admission.of_user) is not None:
             require_active_place(
-                bound, sum(_is_active(each, new, bound, changed) for each in self._state.runs.values())
+                bound, sum(self._is_active(each.run, new, bound, changed) for each in self._state.runs.values())
             )
+
+    def _is_active(self, run: Run, new: NewRun, bound: UserBound, changed: dict[RunId, RunStatus]) -> bool:
+        return (
+            run.organization_id == new.run.organization_id
+            and self._state.counts_for(run.requested_by, bound.user_id, with_keys=bound.with_keys)
+            and changed.get(run.id, run.status) in (RunStatus.QUEUED, RunStatus.IN_PROGRESS)
+        )
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         """The run that the key named before, as it stands."""

@@ -19,11 +19,11 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.chain import ChainHead, Link
 from domain.audit.event import AuditEvent
 from domain.gateway.client_grant import ClientGrant
-from domain.identity.api_key import ApiKey
+from domain.identity.api_key import ApiKey, person_of
 from domain.identity.console_session import ConsoleSession
 from domain.identity.custom_role import CustomRole
 from domain.identity.identity_provider import IdentityProvider
-from domain.identity.impersonation import Impersonation
+from domain.identity.impersonation import Impersonation, who_acts
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.provisioning import Group, ProvisionedUser
@@ -162,6 +162,12 @@ class InMemoryState:
         """The organization's run, or None."""
         stored = self.runs.get(run_id)
         return stored if stored is not None and stored.run.organization_id == organization_id else None
+
+    def counts_for(self, starter: ApiKeyId | None, user_id: UserId, *, with_keys: bool) -> bool:
+        """Whether what this one started counts for the user."""
+        key = None if starter is None or not with_keys else self.keys.get(starter)
+        of_key = None if key is None else key.person_id
+        return starter is not None and (person_of(who_acts(starter)) or of_key) == user_id
 
     def workflows_in_use(self, organization_id: OrganizationId) -> list[Workflow]:
         """The organization's workflows at their newest version, deleted ones left out."""

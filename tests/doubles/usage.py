@@ -7,8 +7,7 @@ from decimal import Decimal
 from application.runs.ports import LeaseLost
 from application.system.pages import Page, PageRequest
 from application.usage.ports import Reservation, UsageFilter
-from domain.identity.impersonation import who_acts
-from domain.ids import AgentId, ApiKeyId, OrganizationId
+from domain.ids import AgentId, OrganizationId
 from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
@@ -43,21 +42,22 @@ class InMemoryUsageStore:
             if run.organization_id == lease.organization_id and spending.at.date() == wanted.day:
                 cost = spending.usage.cost_usd or Decimal(0)
                 used[run.agent_id] = used.get(run.agent_id, Decimal(0)) + cost
-                by_user += cost if _starter(run) == wanted.started_by else 0
+                by_user += cost if self._counts_for(run, wanted) else 0
         for run_id, (agent_id, amount) in self._state.reservations.items():
             run = self._state.runs[run_id].run
             spends = run.status in (RunStatus.QUEUED, RunStatus.IN_PROGRESS)
             if spends and run.organization_id == lease.organization_id and run_id != lease.run_id:
                 used[agent_id] = used.get(agent_id, Decimal(0)) + amount
-                by_user += amount if _starter(run) == wanted.started_by else 0
+                by_user += amount if self._counts_for(run, wanted) else 0
         if not wanted.fits_beside(used, by_user):
             return False
         self._state.reservations[lease.run_id] = (wanted.agent_id, wanted.amount_usd)
         return True
 
-
-def _starter(run: Run) -> ApiKeyId | None:
-    return None if run.requested_by is None else who_acts(run.requested_by)
+    def _counts_for(self, run: Run, wanted: Reservation) -> bool:
+        return wanted.user_id is not None and self._state.counts_for(
+            run.requested_by, wanted.user_id, with_keys=wanted.with_keys
+        )
 
 
 def _matches(run: Run, spending: ModelSpending, wanted: UsageFilter) -> bool:

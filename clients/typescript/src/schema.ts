@@ -1148,6 +1148,8 @@ export interface components {
             limits_of_users?: {
                 [key: string]: components["schemas"]["UserLimitsBody"];
             } | null;
+            /** @description Whether what is done with an API key counts for the user who made it, within their budget and limits. */
+            keys_count_for_users?: boolean | null;
             /** @description null retains everything. */
             retention_days?: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -1246,6 +1248,8 @@ export interface components {
             limits_of_users: {
                 [key: string]: components["schemas"]["UserLimitsView"];
             };
+            /** @description Whether what is done with an API key counts for the user who made it, within their budget and limits. */
+            keys_count_for_users: boolean;
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -3345,6 +3349,8 @@ export interface components {
             limits_of_users: {
                 [key: string]: components["schemas"]["UserLimitsView"];
             };
+            /** @description Whether what is done with an API key counts for the user who made it, within their budget and limits. */
+            keys_count_for_users: boolean;
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -4515,6 +4521,8 @@ export interface components {
             limits_of_users: {
                 [key: string]: components["schemas"]["UserLimitsView"];
             };
+            /** @description Whether what is done with an API key counts for the user who made it, within their budget and limits. */
+            keys_count_for_users: boolean;
             /** @description Days after which ended threads are deleted; null retains everything. */
             retention_days: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */
@@ -6006,6 +6014,8 @@ export interface components {
             limits_of_users?: {
                 [key: string]: components["schemas"]["UserLimitsBody"];
             } | null;
+            /** @description Whether what is done with an API key counts for the user who made it, within their budget and limits. */
+            keys_count_for_users?: boolean | null;
             /** @description null retains everything. */
             retention_days?: number | null;
             /** @description What happens to the first tool definitions of MCP servers that are not trusted: `approve` (those that hide text wait for approval) or `review` (all of them wait). */

@@ -30,7 +30,8 @@ class Authenticate:
       role.
     - Unknown, malformed, revoked and expired tokens get the same error.
     - A key is refused as soon as its revocation is stored, and has what its custom role permits now.
-    - The key's rate limit and the service's limit both apply.
+    - The key's rate limit and the service's limit both apply, and that of the user who made the key if the organization counts
+      keys for users.
     - The time of use is recorded.
     - A token of an impersonation is refused, except where the caller accepts them (`Impersonations`).
     - A token without the prefix of keys is a person's (`AuthenticatePerson`).
@@ -70,10 +71,15 @@ class Authenticate:
         now = self._clock.now()
         if key.expires_at is not None and key.expires_at <= now:
             raise _unauthenticated()
-        if (counted := self._limits.take(key.principal.key_id, key.rate_limit)) is not None:
+        principal = key.principal
+        if principal.key_of is not None:
+            await self._limits.take_of_users_key(
+                principal.organization_id, principal.key_of, principal.key_id, key.rate_limit
+            )
+        elif (counted := self._limits.take(principal.key_id, key.rate_limit)) is not None:
             await counted
-        self._uses.note(key.principal.key_id, now)
-        return key.principal
+        self._uses.note(principal.key_id, now)
+        return principal
 
     async def _look_up(self, token_hash: str) -> KnownKey:
         generation = self._cache.generation

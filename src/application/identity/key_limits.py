@@ -35,6 +35,27 @@ class KeyLimits:
             buckets.append((key_id, own))
         return self._take(buckets) if buckets else None
 
+    async def take_of_users_key(
+        self,
+        organization_id: OrganizationId,
+        user_id: UserId,
+        key_id: ApiKeyId,
+        own: RateLimit | None,
+        *,
+        session_id: ApiKeyId | None = None,
+    ) -> None:
+        """Count a request with a key that the user made, and for the user if the organization counts keys for users. Raises
+        as `take`."""
+        organization = await self._organizations.get(organization_id)
+        buckets: list[Bucket] = [] if self._every is None else [(session_id or key_id, self._every)]
+        if own is not None and (session_id is not None or own != self._every):
+            buckets.append((key_id, own))
+        if organization is not None and organization.keys_count_for_users:
+            of_user = organization.limits_of(user_id).rate_limit
+            buckets += [] if of_user is None else [(user_id, of_user)]
+        if buckets and (counted := self._take(buckets)) is not None:
+            await counted
+
     async def take_of_user(
         self, organization_id: OrganizationId, user_id: UserId, *, session_id: ApiKeyId | None = None
     ) -> None:

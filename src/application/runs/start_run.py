@@ -25,8 +25,7 @@ from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
 from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
-from domain.identity.api_key import Principal, person_of
-from domain.identity.impersonation import who_acts
+from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
 from domain.identity.permission import Permission
 from domain.ids import MessageId, RunId, ThreadId, derived_id
@@ -269,11 +268,13 @@ def _admission(command: StartRunCommand, organization: Organization | None, agen
 
 
 def _user_bound(principal: Principal, organization: Organization | None) -> UserBound | None:
-    user_id = person_of(who_acts(principal.key_id))
+    user_id = None if organization is None else organization.user_behind(principal.key_id, principal.key_of)
     if user_id is None or organization is None:
         return None
     most = organization.limits_of(user_id).max_active_runs
-    return None if most is None else UserBound(user_id=user_id, max_active=most)
+    if most is None:
+        return None
+    return UserBound(user_id=user_id, max_active=most, with_keys=organization.keys_count_for_users)
 
 
 def _metadata(command: StartRunCommand) -> JsonObject:

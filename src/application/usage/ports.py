@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
-from domain.ids import AgentId, ApiKeyId, OrganizationId
+from domain.ids import AgentId, OrganizationId, UserId
 from domain.runs.lease import Lease
 from domain.usage.daily_usage import UsageKey, UsageSum
 
@@ -37,19 +37,21 @@ class UsageReports(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """The most that a run may spend on `day`, in USD. It replaces the run's earlier reservation. A
-    budget of None does not restrict. `started_by` is who started the run, if that user has a budget."""
+    budget of None does not restrict. `user_id` is the user for whom the run counts, if they have a budget; `with_keys` runs of
+    keys that the user made do, too."""
 
     agent_id: AgentId
     day: date
     amount_usd: Decimal
     organization_budget_usd: Decimal | None
     agent_budget_usd: Decimal | None
-    started_by: ApiKeyId | None = None
+    user_id: UserId | None = None
+    with_keys: bool = False
     user_budget_usd: Decimal | None = None
 
     def fits_beside(self, used: Mapping[AgentId, Decimal], used_by_user: Decimal) -> bool:
         """Whether the budgets allow this amount too. `used` is what each agent of the organization
-        has spent that day, plus the reservations of other runs; `used_by_user` is that of runs of `started_by`."""
+        has spent that day, plus the reservations of other runs; `used_by_user` is that of runs that count for the user."""
         by_agent = used.get(self.agent_id, Decimal(0))
         return (
             _holds(self.organization_budget_usd, sum(used.values(), self.amount_usd))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId
+from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, UserId
 from domain.rate_limit import RateLimit
 from domain.tools.wired import WiredNodes
 
@@ -38,7 +38,7 @@ class GatewaySession:
       that they are wired to, and ends with the workflow run.
     - `created_by` is the actor of its calls.
     - A session without a token is the implicit one of an API key and an agent; it lasts a day.
-    - `rate_limit` is the key's limit, which all of the key's sessions share.
+    - `rate_limit` is the key's limit, which all of the key's sessions share, and `key_of` the user who made the key.
     - With `client_id` a person granted the session to an OAuth client. Its token is renewed, and expires at
       `token_expires_at`, before the session does.
     """
@@ -56,6 +56,7 @@ class GatewaySession:
     token_hash: str | None = None
     revoked_at: datetime | None = None
     rate_limit: RateLimit | None = None
+    key_of: UserId | None = None
     client_id: str | None = None
     client_name: str | None = None
     token_expires_at: datetime | None = None

@@ -37,6 +37,7 @@ class Organization:
     - `user_daily_budget_usd` bounds the cost of the runs that one user starts per UTC day. `user_daily_budgets_usd` has
       other budgets by the ids of users.
     - `user_limits` hold for each user, and `limits_of_users` are other ones by the ids of users.
+    - With `keys_count_for_users`, budgets and limits of a user also hold what is done with API keys that the user made.
     - `first_use` says what happens to the first tool definitions of servers that are not trusted.
     - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
       None permits all.
@@ -62,6 +63,7 @@ class Organization:
     user_daily_budgets_usd: Mapping[str, Decimal] = field(default_factory=dict)
     user_limits: UserLimits = UserLimits()
     limits_of_users: Mapping[str, UserLimits] = field(default_factory=dict)
+    keys_count_for_users: bool = False
     retention_days: int | None = None
     first_use: FirstUse = FirstUse.APPROVE
     mcp_kinds: tuple[str, ...] | None = None
@@ -102,10 +104,18 @@ class Organization:
         if wrong:
             raise invalid("organization_invalid", "The organization is not valid.", *wrong)
 
-    def user_budget_of(self, starter: ApiKeyId | None) -> Decimal | None:
-        """The daily budget of the user who started a run, or who acted as another user; None for keys and schedules."""
-        user_id = None if starter is None else person_of(who_acts(starter))
-        return None if user_id is None else self.user_daily_budgets_usd.get(user_id, self.user_daily_budget_usd)
+    def user_behind(self, starter: ApiKeyId, key_of: UserId | None) -> UserId | None:
+        """The user for whom counts what `starter` does: a user, or who acts as another one. A key counts for who made it,
+        `key_of`, if keys do; a schedule for the user with whose accounts it runs, who is its starter."""
+        return person_of(who_acts(starter)) or (key_of if self.keys_count_for_users else None)
+
+    @property
+    def has_user_budgets(self) -> bool:
+        return self.user_daily_budget_usd is not None or bool(self.user_daily_budgets_usd)
+
+    def budget_of(self, user_id: UserId) -> Decimal | None:
+        """The daily budget of the user."""
+        return self.user_daily_budgets_usd.get(user_id, self.user_daily_budget_usd)
 
     def limits_of(self, user_id: UserId) -> UserLimits:
         own = self.limits_of_users.get(user_id)

@@ -31,10 +31,11 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserBound:
-    """At most so many runs of the user may be queued or in progress."""
+    """At most so many runs of the user may be queued or in progress, `with_keys` those of keys that the user made too."""
 
     user_id: UserId
     max_active: int
+    with_keys: bool = False
 
 
 def bound_violations(max_queued: int | None, max_running: int | None) -> list[Violation]:

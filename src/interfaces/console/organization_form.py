@@ -35,8 +35,14 @@ def organization_values(view: OrganizationView) -> dict[str, str]:
         "first_use": view["first_use"],
         "inbox_webhook_secret": view["inbox_webhook_secret"] or "",
     }
-    if view["mcp_enabled"]:
-        values["mcp_enabled"] = "on"
+    values |= {
+        name: "on"
+        for name, ticked in (
+            ("mcp_enabled", view["mcp_enabled"]),
+            ("keys_count_for_users", view["keys_count_for_users"]),
+        )
+        if ticked
+    }
     values |= user_limits_form.limit_fields(view["user_limits"])
     values |= allowlist_values(view["tool_allowlist"]) | limit_values(dict(view["limits"]))
     return values | policy_rows.policy_values(view["tool_policies"])
@@ -55,6 +61,7 @@ def organization_body(form: FormValues) -> JsonObject:
         "user_daily_budget_usd": form.number("user_daily_budget_usd"),
         "user_daily_budgets_usd": _user_budgets(form),
         "user_limits": user_limits_form.limits_body(form),
+        "keys_count_for_users": form.has("keys_count_for_users"),
         "retention_days": form.whole("retention_days"),
         "first_use": form["first_use"],
         "inbox_webhook_secret": form["inbox_webhook_secret"].strip() or None,

@@ -1,6 +1,7 @@
 """Limits of users: set over HTTP and in the console, and what a user beyond them is told."""
 
 import html
+from dataclasses import replace
 
 import pytest
 
@@ -118,3 +119,26 @@ async def test_the_page_of_people_shows_and_sets_limits_of_one_user(service: Ser
     viewer = await signed_in(service, token_of(Role.OPERATOR))
     answer = await browse(service, "POST", f"/console/people/{USER}/limits", headers=viewer, data={})
     assert answer.status_code == 403
+
+
+async def test_what_keys_do_counts_for_who_made_them_where_the_organization_says_so(service: Service) -> None:
+    key = ApiKeyId("key_of_ann")
+    service.state.keys[key] = replace(a_key(key, token=ANN, role=Role.RUNNER), person_id=USER)
+    await service.call("POST", "/v1/agents", json={"name": "helper", "model": MODEL})
+    once = {"max_active_runs": 1, "rate_limit": None}
+    await service.call("PATCH", "/v1/organization", json={"user_limits": once})
+    service.worker.act = Act.REST
+    run = {"agent": "helper", "input": "hi"}
+    for _ in range(2):
+        assert (await service.call("POST", "/v1/runs", json=run, token=ANN)).status_code == 202
+    changed = await service.call("PATCH", "/v1/organization", json={"keys_count_for_users": True})
+    assert changed.json()["keys_count_for_users"] is True
+    problem_of(await service.call("POST", "/v1/runs", json=run, token=ANN), 429, "user_runs_full")
+    limited = {"rate_limit": {"calls": 1, "per_s": 60}}
+    await service.call("PATCH", "/v1/organization", json={"user_limits": limited})
+    assert (await service.call("GET", "/v1/agents", token=ANN)).status_code == 200
+    refused = await service.call("GET", "/v1/agents", token=ANN)
+    problem_of(refused, 429, "rate_limited")
+    assert 0 < int(refused.headers["retry-after"]) <= 60
+    settings = (await browse(service, "GET", "/console/settings", headers=await signed_in(service))).text
+    assert 'name="keys_count_for_users" value="on" checked' in settings

@@ -1,11 +1,13 @@
 """Limits of users: whose hold for one user, and what is none."""
 
+from dataclasses import replace
+
 import pytest
 
 from domain.errors import ServiceError
 from domain.identity.organization import Organization
 from domain.identity.user_limits import UserLimits
-from domain.ids import UserId
+from domain.ids import ApiKeyId, UserId
 from domain.rate_limit import RateLimit
 from tests.builders import ORG, START
 from tests.people_builders import USER
@@ -40,3 +42,17 @@ def test_limits_are_those_of_users_and_of_no_more_than_a_thousand() -> None:
         with pytest.raises(ServiceError) as refused:
             organization(**named)
         assert [each.path.split(".")[0] for each in refused.value.violations] == ["limits_of_users"]
+
+
+def test_keys_count_for_who_made_them_only_where_the_organization_says_so() -> None:
+    bob = UserId("usr_bob")
+    without = organization()
+    counting = replace(without, keys_count_for_users=True)
+    for starter, key_of, behind in (
+        ("key_1", bob, (None, bob)),
+        ("key_1", None, (None, None)),
+        (USER, None, (USER, USER)),
+        (f"impersonation:{USER}:{bob}", None, (USER, USER)),
+        ("schedule:sch_1", None, (None, None)),
+    ):
+        assert tuple(each.user_behind(ApiKeyId(starter), key_of) for each in (without, counting)) == behind

@@ -4758,6 +4758,8 @@ class UpdateOrganizationBody(TypedDict):
     """Limits of each user: requests, and active runs. Replaces both."""
     limits_of_users: NotRequired[LimitsOfUsers | LimitsOfUsers1]
     """Other limits than `user_limits`, by the ids of users. Replaces all of them."""
+    keys_count_for_users: NotRequired[bool | None]
+    """Whether what is done with an API key counts for the user who made it, within their budget and limits."""
     retention_days: NotRequired[RetentionDays2 | RetentionDays3]
     """null retains everything."""
     first_use: NotRequired[FirstUse | None]
@@ -5135,6 +5137,8 @@ class CreateOrganizationBody(TypedDict):
     """Limits of each user: requests, and active runs. Replaces both."""
     limits_of_users: NotRequired[LimitsOfUsers | LimitsOfUsers1]
     """Other limits than `user_limits`, by the ids of users. Replaces all of them."""
+    keys_count_for_users: NotRequired[bool | None]
+    """Whether what is done with an API key counts for the user who made it, within their budget and limits."""
     retention_days: NotRequired[RetentionDays | RetentionDays1]
     """null retains everything."""
     first_use: NotRequired[FirstUse | None]
@@ -5178,6 +5182,8 @@ class CreatedOrganizationView(TypedDict):
     """Limits of each user: requests, and active runs."""
     limits_of_users: dict[str, UserLimitsView]
     """Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`."""
+    keys_count_for_users: bool
+    """Whether what is done with an API key counts for the user who made it, within their budget and limits."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse
@@ -5308,6 +5314,8 @@ class OrganizationView(TypedDict):
     """Limits of each user: requests, and active runs."""
     limits_of_users: dict[str, UserLimitsView]
     """Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`."""
+    keys_count_for_users: bool
+    """Whether what is done with an API key counts for the user who made it, within their budget and limits."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse
@@ -5446,6 +5454,8 @@ class SavedOrganizationView(TypedDict):
     """Limits of each user: requests, and active runs."""
     limits_of_users: dict[str, UserLimitsView]
     """Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`."""
+    keys_count_for_users: bool
+    """Whether what is done with an API key counts for the user who made it, within their budget and limits."""
     retention_days: int | None
     """Days after which ended threads are deleted; null retains everything."""
     first_use: FirstUse

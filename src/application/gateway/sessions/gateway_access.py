@@ -102,6 +102,10 @@ class GatewayAccess:
         user_id, itself = person_of(who_acts(session.created_by)), ApiKeyId(session.id)
         if user_id is not None:
             await self._limits.take_of_user(session.organization_id, user_id, session_id=itself)
+        elif session.key_of is not None:
+            await self._limits.take_of_users_key(
+                session.organization_id, session.key_of, session.created_by, session.rate_limit, session_id=itself
+            )
         elif (counted := self._limits.take_of_session(itself, session.created_by, session.rate_limit)) is not None:
             await counted
 

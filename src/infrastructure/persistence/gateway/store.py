@@ -11,7 +11,7 @@ from domain.gateway.session import GatewaySession, ToolNames
 from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
-from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, WorkflowRunId
+from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, UserId, WorkflowRunId
 from domain.rate_limit import RateLimit
 from domain.threads.thread import Thread
 from domain.tools.wired import WiredNodes
@@ -36,7 +36,11 @@ _insert_unless_there = upsert(gateway_session).on_conflict_do_nothing(index_elem
 _insert_thread = upsert(thread).on_conflict_do_nothing(index_elements=["id"])
 _ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at, workflow_run.c.finished_at).label("ended_at")
 _with_end = select(
-    gateway_session, _ended_at, api_key.c.rate_calls.label("key_calls"), api_key.c.rate_per_s.label("key_per_s")
+    gateway_session,
+    _ended_at,
+    api_key.c.rate_calls.label("key_calls"),
+    api_key.c.rate_per_s.label("key_per_s"),
+    api_key.c.person_id.label("key_of"),
 ).select_from(
     gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id)
     .outerjoin(workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id)
@@ -218,9 +222,10 @@ def _row(session: GatewaySession) -> dict[str, object]:
 
 def _with_limit(row: AnyRow) -> GatewaySession:
     session = session_of(row)
-    if row.key_calls is None:
+    if row.key_calls is None and row.key_of is None:
         return session
-    return replace(session, rate_limit=RateLimit(calls=row.key_calls, per_s=row.key_per_s))
+    limit = None if row.key_calls is None else RateLimit(calls=row.key_calls, per_s=row.key_per_s)
+    return replace(session, rate_limit=limit, key_of=None if row.key_of is None else UserId(row.key_of))
 
 
 def session_of(row: AnyRow) -> GatewaySession:

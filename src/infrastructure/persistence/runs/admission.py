@@ -6,14 +6,13 @@ from sqlalchemy import Connection, and_, bindparam, func, select, text
 from sqlalchemy.sql.elements import TextClause
 
 from application.runs.ports import NewRun
-from domain.identity.impersonation import as_others
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import OrganizationId
 from domain.runs.admission import MAX_RUNNING, QueuedRuns, UserBound, require_active_place, require_place
 from domain.runs.run import RunStatus
-from infrastructure.persistence.columns.starters import is_started_by
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import run
 from infrastructure.persistence.threads.queue import unfinished
+from infrastructure.persistence.usage.counted_for import counted_for, counting_for
 
 # Literal in the statements, so that the partial index over queued runs is used.
 _queued = (run.c.organization_id == bindparam("organization_id")) & (
@@ -28,11 +27,7 @@ _active = (
         run.c.organization_id == bindparam("organization_id"),
         unfinished(run),
         run.c.status != bindparam("waiting", RunStatus.REQUIRES_ACTION.value, literal_execute=True),
-        is_started_by(
-            run.c.requested_by,
-            bindparam("started_by", type_=run.c.requested_by.type),
-            bindparam("as_others", type_=run.c.requested_by.type),
-        ),
+        counted_for(run.c.requested_by),
     )
 )
 _since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(None))
@@ -117,6 +112,5 @@ def require_places(connection: Connection, new: NewRun) -> None:
 
 
 def _require_active_place(connection: Connection, organization_id: OrganizationId, bound: UserBound) -> None:
-    starter = ApiKeyId(bound.user_id)
-    wanted = {"organization_id": organization_id, "started_by": starter, "as_others": as_others(starter)}
+    wanted = {"organization_id": organization_id, **counting_for(bound.user_id, with_keys=bound.with_keys)}
     require_active_place(bound, connection.execute(_active, wanted).scalar_one())

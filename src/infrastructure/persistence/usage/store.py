@@ -22,16 +22,15 @@ from sqlalchemy import (
 from application.runs.ports import LeaseLost
 from application.system.pages import Page, PageRequest
 from application.usage.ports import Reservation, UsageFilter
-from domain.identity.impersonation import as_others
 from domain.ids import AgentId, OrganizationId
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from domain.usage.daily_usage import UsageKey, UsageSum
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, page_of
-from infrastructure.persistence.columns.starters import is_started_by
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import budget_reservation, person_usage, run, usage
+from infrastructure.persistence.usage.counted_for import counted_for, counting_for
 from infrastructure.persistence.usage.rows import SUMMED
 
 _MAX_ORDINAL = date.max.toordinal()
@@ -59,19 +58,17 @@ _reserved = (
     )
     .group_by(budget_reservation.c.agent_id)
 )
-_started_by = bindparam("started_by", type_=person_usage.c.started_by.type)
-_as_others = bindparam("as_others", type_=person_usage.c.started_by.type)
 _spent_by_user: Select[Any] = select(func.sum(person_usage.c.cost_nano_usd).label("amount")).where(
     person_usage.c.organization_id == _of_organization,
     person_usage.c.day == _spending_on,
-    is_started_by(person_usage.c.started_by, _started_by, _as_others),
+    counted_for(person_usage.c.started_by),
 )
 _reserved_by_user: Select[Any] = (
     _reserved.with_only_columns(
         func.sum(budget_reservation.c.amount_nano_usd).label("amount"), maintain_column_froms=True
     )
     .group_by(None)
-    .where(is_started_by(run.c.requested_by, _started_by, _as_others))
+    .where(counted_for(run.c.requested_by))
 )
 _forget_ended = delete(budget_reservation).where(
     budget_reservation.c.organization_id == _of_organization,
@@ -123,8 +120,8 @@ def _reserve_within(connection: Connection, lease: Lease, wanted: Reservation) -
         for row in connection.execute(statement, scope):
             used[AgentId(row.agent_id)] = used.get(AgentId(row.agent_id), Decimal(0)) + row.amount
     used_by_user = Decimal(0)
-    if wanted.started_by is not None:
-        of_user = {**scope, "started_by": wanted.started_by, "as_others": as_others(wanted.started_by)}
+    if wanted.user_id is not None:
+        of_user = {**scope, **counting_for(wanted.user_id, with_keys=wanted.with_keys)}
         for of_starter in (_reserved_by_user, _spent_by_user):
             used_by_user += connection.execute(of_starter, of_user).one().amount or 0
     if not wanted.fits_beside(used, used_by_user):

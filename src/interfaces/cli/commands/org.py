@@ -83,6 +83,7 @@ def _show(terminal: Terminal, organization: OrganizationView) -> None:
             "webhook of the inbox": organization["inbox_webhook_secret"] or "",
             "daily budget of users": _user_budgets(organization),
             "limits of users": _user_limits(organization),
+            "keys count for users": "yes" if organization["keys_count_for_users"] else "",
             "retention": "" if organization["retention_days"] is None else f"{organization['retention_days']} days",
         }
     )

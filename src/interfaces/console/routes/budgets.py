@@ -8,14 +8,14 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from application.agents.queries import ListAgents
-from application.identity.queries import GetOrganization
+from application.identity.queries import GetOrganization, ListApiKeys
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
 from domain.identity.api_key import Principal
-from domain.identity.impersonation import who_acts
 from domain.identity.organization import Organization
-from domain.ids import AgentId, ApiKeyId
+from domain.identity.permission import Permission
+from domain.ids import AgentId, ApiKeyId, UserId
 from domain.usage.daily_usage import UsageKey, UsageSum
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
@@ -43,10 +43,17 @@ class Budgets:
     """Reads today's costs, by UTC day as the budgets are."""
 
     def __init__(
-        self, *, get_organization: GetOrganization, list_agents: ListAgents, get_usage: GetUsage, clock: Clock
+        self,
+        *,
+        get_organization: GetOrganization,
+        list_agents: ListAgents,
+        list_api_keys: ListApiKeys,
+        get_usage: GetUsage,
+        clock: Clock,
     ) -> None:
         self._get_organization = get_organization
         self._list_agents = list_agents
+        self._list_keys = list_api_keys
         self._get_usage = get_usage
         self._clock = clock
 
@@ -81,17 +88,26 @@ class Budgets:
         if organization.user_daily_budget_usd is None and not named:
             return []
         sums = await self._sums(principal, UsageKey.PERSON)
+        makers = await self._makers(principal) if organization.keys_count_for_users else {}
         spent: dict[str, Decimal] = {}
         for each in sums:
-            if each.started_by is not None:
-                user = who_acts(ApiKeyId(each.started_by))
+            starter = None if each.started_by is None else ApiKeyId(each.started_by)
+            user = None if starter is None else organization.user_behind(starter, makers.get(starter))
+            if user is not None:
                 spent[user] = spent.get(user, Decimal(0)) + each.cost_usd
-        budgets = {user: organization.user_budget_of(ApiKeyId(user)) for user in {*spent, *named}}
+        budgets = {UserId(user): organization.budget_of(UserId(user)) for user in {*spent, *named}}
         return [
             Gauge(name=user, link=f"{PATH}/usage", spent=spent.get(user, Decimal(0)), budget=budget)
             for user, budget in budgets.items()
             if budget is not None
         ]
+
+    async def _makers(self, principal: Principal) -> dict[ApiKeyId, UserId | None]:
+        """Who made which key; of none for who may not list keys, and users' sums are then without them."""
+        if not principal.may(Permission.KEYS_MANAGE):
+            return {}
+        keys = await all_of(lambda page: self._list_keys.execute(principal=principal, page=page))
+        return {each.id: each.person_id for each in keys}
 
     async def _spent(self, principal: Principal) -> dict[AgentId, Decimal]:
         sums = await self._sums(principal, UsageKey.AGENT)

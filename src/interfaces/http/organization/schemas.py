@@ -84,6 +84,7 @@ class UpdateOrganizationBody(Patch):
         max_length=MAX_USER_BUDGETS,
         description="Other limits than `user_limits`, by the ids of users. Replaces all of them.",
     )
+    keys_count_for_users: bool | None = None
     retention_days: int | None = Field(
         default=None, gt=0, le=MAX_RETENTION_DAYS, description="null retains everything."
     )

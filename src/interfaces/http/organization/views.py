@@ -46,6 +46,9 @@ class OrganizationView(TypedDict):
         dict[str, UserLimitsView],
         "Other limits than `user_limits`, by the ids of users. A null of theirs leaves it to `user_limits`.",
     ]
+    keys_count_for_users: Annotated[
+        bool, "Whether what is done with an API key counts for the user who made it, within their budget and limits."
+    ]
     retention_days: Annotated[int | None, "Days after which ended threads are deleted; null retains everything."]
     first_use: Annotated[
         FirstUse,
@@ -116,6 +119,7 @@ def organization_view(organization: Organization) -> OrganizationView:
         "limits_of_users": {
             user_id: user_limits_view(limits) for user_id, limits in organization.limits_of_users.items()
         },
+        "keys_count_for_users": organization.keys_count_for_users,
         "retention_days": organization.retention_days,
         "first_use": organization.first_use,
         "mcp_kinds": None if organization.mcp_kinds is None else list(organization.mcp_kinds),

@@ -197,3 +197,22 @@ async def test_sessions_of_a_user_share_the_limit_that_the_organization_has_for_
         await harness.access.open(one)
     assert (refused.value.code, refused.value.extra["retry_after_s"]) == ("rate_limited", "30")
     await harness.access.open(anothers)
+
+
+@pytest.mark.requirement("P2")
+async def test_sessions_of_a_users_key_share_the_users_limit_where_the_organization_counts_keys(
+    harness: Harness,
+) -> None:
+    limits = UserLimits(rate_limit=RateLimit(calls=2, per_s=60))
+    organization = replace(an_organization(), user_limits=limits, keys_count_for_users=True)
+    harness.state.organizations[ORG] = organization
+    key = replace(a_key(), person_id=USER)
+    await harness.stores.identity.add_key(key, an_audit_event(90))
+    of_key, own = await harness.add(1, created_by=key.id), await harness.add(2, created_by=ApiKeyId(USER))
+    await harness.access.open(of_key)
+    await harness.access.open(own)
+    with pytest.raises(ServiceError) as refused:
+        await harness.access.open(of_key)
+    assert refused.value.code == "rate_limited"
+    harness.state.organizations[ORG] = replace(organization, keys_count_for_users=False)
+    await harness.access.open(of_key)

@@ -16,14 +16,15 @@ from application.system.rates import LocalRates
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import ApiKey, Principal, hash_token
 from domain.identity.role import Role
+from domain.identity.user_limits import UserLimits
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
-from tests.builders import KEY, ORG, START, a_key, after
+from tests.builders import KEY, ORG, START, a_key, after, an_organization
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
-from tests.people_builders import a_person, an_impersonation
+from tests.people_builders import USER, a_person, an_impersonation
 from tests.refusals import refused, storage_away
 
 TOKEN = "dgm_secret"
@@ -237,3 +238,17 @@ async def test_a_token_of_an_impersonation_is_accepted_only_where_it_is_expected
     ports.as_others.of_token.assert_not_awaited()
     accepted = await ports.authenticate.execute(AuthenticateCommand(token="dgi_1", impersonation=True))
     assert accepted == a_person()
+
+
+@pytest.mark.requirement("P2")
+async def test_keys_of_a_user_share_the_users_limit_where_the_organization_counts_keys(ports: Ports) -> None:
+    ports.has(replace(STORED, person_id=USER))
+    limits = UserLimits(rate_limit=RateLimit(calls=1, per_s=60))
+    organization = replace(an_organization(), user_limits=limits)
+    ports.state.organizations[ORG] = organization
+    await ports.principal_of()
+    await ports.principal_of()
+    ports.state.organizations[ORG] = replace(organization, keys_count_for_users=True)
+    await ports.principal_of()
+    with refused("rate_limited"):
+        await ports.principal_of()

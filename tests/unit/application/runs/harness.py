@@ -69,6 +69,7 @@ from tests.builders import (
 from tests.circumstances import circumstances
 from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.approvals import InMemoryApprovalStore
+from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.journal import InMemoryRunJournal
 from tests.doubles.leases import InMemoryRunLeases
 from tests.doubles.mcp_connections import InMemoryMcpConnections, InMemoryMcpServer
@@ -125,7 +126,12 @@ class Worker:
                 clock=harness.clock,
                 settings=harness.call_settings,
             ),
-            budgets=DailyBudgets(reservations=harness.usage, prices=harness.prices, clock=harness.clock),
+            budgets=DailyBudgets(
+                reservations=harness.usage,
+                identities=InMemoryIdentityStore(harness.state),
+                prices=harness.prices,
+                clock=harness.clock,
+            ),
             prices=harness.prices,
             clock=harness.clock,
         )

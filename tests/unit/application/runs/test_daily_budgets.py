@@ -11,15 +11,16 @@ from application.models.ports import ToolChoice
 from application.runs.execution.ask_model import BUDGETED_OUTPUT_TOKENS, CLOSING_OUTPUT_TOKENS
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import RunId, UserId
+from domain.ids import ApiKeyId, RunId, UserId
 from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
 from domain.runs.usage import ModelUsage
-from tests.builders import ORG, a_thread, a_thread_id
+from tests.builders import ORG, a_key, a_thread, a_thread_id
 from tests.doubles.mcp_connections import InMemoryMcpServer, text_reply
 from tests.doubles.scripted_model import Gate, ModelTurn
 from tests.doubles.state import StoredThread
 from tests.people_builders import USER, a_person, an_impersonation
+from tests.unit.application.actors import a_principal
 from tests.unit.application.runs.doubles import asks, says
 from tests.unit.application.runs.harness import RunHarness
 from tests.unit.application.runs.invariants import assert_consistent
@@ -154,3 +155,18 @@ async def test_every_model_call_counts_for_its_day() -> None:
     assert [spending.model for spending in booked] == [harness.run(run_id).model] * 2
     assert sum(spending.usage.input_tokens for spending in booked) == harness.run(run_id).usage.input_tokens
     assert sum(spending.usage.cost_usd or 0 for spending in booked) == harness.run(run_id).usage.cost_usd
+
+
+@pytest.mark.requirement("P2")
+async def test_runs_with_a_key_count_for_the_user_who_made_it_only_where_the_organization_says_so() -> None:
+    harness = RunHarness([says("Nobody's."), says("Also nobody's.")])
+    key = ApiKeyId("key_of_ann")
+    harness.state.keys[key] = replace(a_key(key, token="dgm_of_ann"), person_id=USER)
+    with_key = replace(a_principal(Role.OPERATOR), key_id=key, key_of=USER)
+    of_nobody = a_principal(Role.OPERATOR)
+    organization = replace(harness.state.organizations[ORG], user_daily_budget_usd=Decimal(0))
+    harness.state.organizations[ORG] = organization
+    assert harness.run(await played(harness, with_key)).output == "Nobody's."
+    harness.state.organizations[ORG] = replace(organization, keys_count_for_users=True)
+    assert harness.run(await played(harness, with_key)).incomplete_reason is IncompleteReason.DAILY_BUDGET
+    assert harness.run(await played(harness, of_nobody)).output == "Also nobody's."
