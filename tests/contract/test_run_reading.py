@@ -1,16 +1,19 @@
 """The contract of the reading half of `RunStore`."""
 
 from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 
 import pytest
 
-from application.runs.ports import RunFilter, RunOutcome
-from application.system.pages import PageRequest
+from application.runs.ports import RunFilter, RunOrder, RunOutcome
+from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditAction
 from domain.ids import AgentId
 from domain.runs.limits import LimitSettings
 from domain.runs.run import Run, RunStatus
+from domain.runs.usage import Usage
 from domain.threads.message import ImageContent, TextContent
 from tests.builders import (
     AGENT,
@@ -121,6 +124,58 @@ async def test_runs_are_counted_and_read_by_their_last_change(several: Stores) -
     assert [run.id for run in counted.page.items] == [a_run_id(2), a_run_id(1)]
     late = await several.runs.by_change(ORG, RunFilter(changed_since=after(8)), PageRequest(limit=5))
     assert ([run.id for run in late.page.items], late.total) == ([a_run_id(2)], 1)
+
+
+@pytest.fixture
+async def figured(run_stores: Stores) -> Stores:
+    """Runs 1 to 3, each on its own thread, with different figures; run 4 like run 3, and not begun."""
+    for number, took, cost, tokens in ((1, 9.5, "0.002", 10), (2, 0.25, "0.3", 5), (3, 3.0, "0", 700)):
+        thread = a_thread_id(10 + number)
+        await run_stores.threads.add(a_thread(thread))
+        claimed = await start_and_claim(
+            run_stores, a_run(a_run_id(number), thread_id=thread, created_at=after(number), model=f"scripted:{number}")
+        )
+        usage = Usage(input_tokens=tokens, output_tokens=1, cost_usd=Decimal(cost))
+        assert claimed.run.started_at is not None
+        ended_at = claimed.run.started_at + timedelta(seconds=took)
+        ended = replace(claimed.run, usage=usage).ended(RunStatus.COMPLETED, at=ended_at)
+        await run_stores.journal.commit(claimed.lease, replace(finish_step(claimed.run), run=ended))
+    thread = a_thread_id(14)
+    await run_stores.threads.add(a_thread(thread))
+    await start(run_stores, a_run(a_run_id(4), thread_id=thread, created_at=after(4)))
+    return run_stores
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(
+    ("order", "numbers"),
+    [
+        (RunOrder.NEWEST, [4, 3, 2, 1]),
+        (RunOrder.OLDEST, [1, 2, 3, 4]),
+        (RunOrder.LONGEST, [1, 3, 2, 4]),
+        (RunOrder.COSTLIEST, [2, 1, 4, 3]),
+        (RunOrder.MOST_TOKENS, [3, 1, 2, 4]),
+    ],
+)
+async def test_runs_are_paged_in_each_order(figured: Stores, order: RunOrder, numbers: list[int]) -> None:
+    async def fetch(request: PageRequest) -> Page[Run]:
+        return await figured.runs.page(ORG, RunFilter(), request, order)
+
+    pages = await pages_of(fetch, limit=1)
+    assert [run.id for page in pages for run in page] == [a_run_id(number) for number in numbers]
+    ended = RunFilter(status=RunStatus.COMPLETED, until=after(4), model="scripted:2")
+    found = await figured.runs.page(ORG, ended, PageRequest(limit=5), order)
+    assert [run.id for run in found.items] == [a_run_id(2)]
+
+
+@pytest.mark.requirement("U6")
+async def test_runs_are_counted_up_to_a_bound(figured: Stores) -> None:
+    runs = figured.runs
+    assert await runs.count(ORG, RunFilter(), most=10) == 4
+    assert await runs.count(ORG, RunFilter(), most=3) == 3
+    assert await runs.count(ORG, RunFilter(status=RunStatus.COMPLETED), most=10) == 3
+    assert await runs.count(ORG, RunFilter(model="scripted:2", text="time"), most=10) == 1
+    assert await runs.count(OTHER_ORG, RunFilter(), most=10) == 0
 
 
 @pytest.mark.requirement("U6")

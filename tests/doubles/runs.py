@@ -1,6 +1,7 @@
 """Stored runs in memory, as the API sees them."""
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 
 from application.runs.idempotency import UsedKey, named_run
@@ -10,6 +11,7 @@ from application.runs.ports import (
     IdempotencyKey,
     NewRun,
     RunFilter,
+    RunOrder,
     RunOutcome,
     StartedRun,
     control_topic,
@@ -26,7 +28,7 @@ from domain.runs.run import Run, RunStatus
 from domain.runs.starting import ThreadFacts
 from domain.schedules.firing import schedule_moved
 from domain.threads.message import TextContent
-from tests.doubles.paging import by_time, newest_first
+from tests.doubles.paging import by_time, newest_first, oldest_first
 from tests.doubles.schedules import begin_run, where_seen
 from tests.doubles.state import (
     InMemoryState,
@@ -37,6 +39,12 @@ from tests.doubles.state import (
     wake_followers,
     without_items,
 )
+
+_FIGURES: dict[RunOrder, Callable[[Run], int]] = {
+    RunOrder.LONGEST: lambda run: int(run.took_s * 1_000_000),
+    RunOrder.COSTLIEST: lambda run: int(run.usage.cost_usd * 1_000_000_000),
+    RunOrder.MOST_TOKENS: lambda run: run.usage.tokens,
+}
 
 
 def _words_of(run: Run) -> str:
@@ -120,9 +128,24 @@ class InMemoryRunStore:
         stored = self._state.run_of(organization_id, run_id)
         return None if stored is None else stored.run
 
-    async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
-        """Runs, newest first."""
-        return newest_first(self._wanted(organization_id, wanted), lambda run: by_time(run.created_at, run.id), request)
+    async def page(
+        self,
+        organization_id: OrganizationId,
+        wanted: RunFilter,
+        request: PageRequest,
+        order: RunOrder = RunOrder.NEWEST,
+    ) -> Page[Run]:
+        """Runs in this order."""
+        runs = self._wanted(organization_id, wanted)
+        if order in _FIGURES:
+            figure = _FIGURES[order]
+            return newest_first(runs, lambda run: (f"{figure(run):020}", run.id), request)
+        paged = oldest_first if order is RunOrder.OLDEST else newest_first
+        return paged(runs, lambda run: by_time(run.created_at, run.id), request)
+
+    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int) -> int:
+        """How many runs there are, at most `most`."""
+        return min(len(self._wanted(organization_id, wanted)), most)
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         """Runs by when they ended, otherwise began or were created; newest first."""

@@ -14,6 +14,7 @@ from tests.integration.http.test_console_registries import a_document
 NO_PAGES = {
     "/agents/{agent_id}/history": "part of the agent's page",
     "/audit/export": "a file",
+    "/runs/export": "a file",
     "/authorize": "needs an OAuth client: test_gateway_authorization.py",
     "/chat/{thread_id}/messages": "part of the chat",
     "/inbox/detail": "part of the inbox",

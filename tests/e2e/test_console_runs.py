@@ -134,13 +134,13 @@ def test_calls_show_what_policy_and_people_decided_and_turns_what_they_cost(pers
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
     call = timeline.locator("li.call", has_text="code_execution")
     expect(call).to_contain_text("Approval required by the agent's policy for code_execution")
-    expect(call).to_contain_text("Approved by key_")
+    expect(call).to_contain_text("Approved by first start")
     expect(timeline.locator("li.turn", has_text="Turn 2")).to_contain_text("tokens in")
     # The same after loading it anew, when everything is drawn in one go.
     told = timeline.inner_text()
     person.page.reload()
     expect(person.page.locator("#connection")).to_have_text("Ended: completed")
-    expect(call).to_contain_text("Approved by key_")
+    expect(call).to_contain_text("Approved by first start")
     assert timeline.inner_text() == told
 
 

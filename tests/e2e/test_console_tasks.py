@@ -181,7 +181,7 @@ def release_a_thread(hand: Hand) -> None:
     assert hand.service.run("guard", "Say the word.")["run"]["status"] == "halted"
     hand.click("Threads")
     hand.press("Release")
-    expect(hand.page.get_by_role("heading", name="Thread")).to_be_visible()
+    expect(hand.page.get_by_role("heading", name="Say the word.")).to_be_visible()
     expect(hand.page.get_by_role("region", name="Quarantine")).to_have_count(0)
 
 

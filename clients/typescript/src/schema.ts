@@ -1606,6 +1606,12 @@ export interface components {
             effective: components["schemas"]["EffectiveView"];
         };
         /**
+         * ExportFormat
+         * @description Enum where members are also (and must be) strings
+         * @enum {string}
+         */
+        ExportFormat: "ndjson" | "csv";
+        /**
          * Fault
          * @description One fault in the input: its path (`limits.max_turns`) and a message.
          */
@@ -4109,6 +4115,16 @@ export interface components {
             type: "run.completed";
         };
         /**
+         * RunCountView
+         * @description A number of runs, counted up to 1,000.
+         */
+        RunCountView: {
+            /** @description Number of runs, at most 1,000. */
+            count: number;
+            /** @description Whether there are more than 1,000. */
+            has_more: boolean;
+        };
+        /**
          * RunErrorView
          * @description Why a run failed. `provider_error` is shown to operators and admins, if the model provider
          *     sent one.
@@ -4200,6 +4216,13 @@ export interface components {
             /** @description The limit, or why the last reply is incomplete. */
             reason: components["schemas"]["IncompleteReason"];
         };
+        /**
+         * RunOrder
+         * @description Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
+         *     of the organization (before `until`): no index has them. Equal ones are ordered by id.
+         * @enum {string}
+         */
+        RunOrder: "newest" | "oldest" | "longest" | "costliest" | "most_tokens";
         /**
          * RunPage
          * @description A page of runs; `next_cursor` is null on the last one.

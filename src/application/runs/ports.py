@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from enum import StrEnum
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
@@ -130,6 +131,17 @@ class RunFilter:
     changed_since: datetime | None = None
 
 
+class RunOrder(StrEnum):
+    """Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
+    of the organization (before `until`): no index has them. Equal ones are ordered by id."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    LONGEST = "longest"
+    COSTLIEST = "costliest"
+    MOST_TOKENS = "most_tokens"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedRuns:
     """A page of runs, and how many there are on all pages."""
@@ -157,8 +169,17 @@ class RunOutcome:
 class RunReader(Protocol):
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None: ...
 
-    async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
-        """Runs, newest first."""
+    async def page(
+        self,
+        organization_id: OrganizationId,
+        wanted: RunFilter,
+        request: PageRequest,
+        order: RunOrder = RunOrder.NEWEST,
+    ) -> Page[Run]:
+        """Runs in this order. A cursor continues a page of the same order."""
+
+    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int) -> int:
+        """How many runs there are, at most `most`."""
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         """Runs by when they ended, otherwise began or were created; newest first. They are among the `SEARCHED` newest

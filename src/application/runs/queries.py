@@ -1,6 +1,9 @@
 """Queries of runs."""
 
-from application.runs.ports import CountedRuns, RunFilter, RunReader
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from application.runs.ports import CountedRuns, RunFilter, RunOrder, RunReader
 from application.runs.queue_lines import QueueLine, QueueReader
 from application.system.lru import LruCache
 from application.system.pages import Page, PageRequest
@@ -14,6 +17,8 @@ from domain.runs.run import Run
 
 RECENT_S = 1.0
 _QUEUES = 1_000
+MOST_COUNTED = 1_000
+_EXPORTED = 200
 
 
 class GetRun:
@@ -29,14 +34,61 @@ class GetRun:
 
 
 class ListRuns:
-    """Runs of the organization, newest first. Requires the role viewer."""
+    """Runs of the organization. Requires the role viewer."""
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
 
-    async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> Page[Run]:
+    async def execute(
+        self, principal: Principal, wanted: RunFilter, request: PageRequest, order: RunOrder = RunOrder.NEWEST
+    ) -> Page[Run]:
         principal.require(Role.VIEWER)
-        return await self._runs.page(principal.organization_id, wanted, request)
+        return await self._runs.page(principal.organization_id, wanted, request, order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCount:
+    """A number of runs, up to `MOST_COUNTED`; `has_more`: there are more."""
+
+    number: int
+    has_more: bool = False
+
+
+class CountRuns:
+    """Requires the role viewer. Counts no further than `MOST_COUNTED`, so that it is cheap."""
+
+    def __init__(self, *, runs: RunReader) -> None:
+        self._runs = runs
+
+    async def execute(self, principal: Principal, wanted: RunFilter) -> RunCount:
+        principal.require(Role.VIEWER)
+        found = await self._runs.count(principal.organization_id, wanted, most=MOST_COUNTED + 1)
+        return RunCount(number=min(found, MOST_COUNTED), has_more=found > MOST_COUNTED)
+
+
+class ExportRuns:
+    """Requires the role viewer. Memory is bounded: runs are read page by page."""
+
+    def __init__(self, *, runs: RunReader) -> None:
+        self._runs = runs
+
+    def execute(
+        self, principal: Principal, wanted: RunFilter, order: RunOrder = RunOrder.NEWEST
+    ) -> AsyncIterator[tuple[Run, ...]]:
+        """All runs in parts. Raises FORBIDDEN on the call and not during iteration."""
+        principal.require(Role.VIEWER)
+        return self._parts(principal.organization_id, wanted, order)
+
+    async def _parts(
+        self, organization_id: OrganizationId, wanted: RunFilter, order: RunOrder
+    ) -> AsyncIterator[tuple[Run, ...]]:
+        request = PageRequest(limit=_EXPORTED)
+        while True:
+            page = await self._runs.page(organization_id, wanted, request, order)
+            yield page.items
+            if page.next_cursor is None:
+                return
+            request = PageRequest(limit=_EXPORTED, cursor=page.next_cursor)
 
 
 class ListChangedRuns:

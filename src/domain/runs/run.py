@@ -190,6 +190,13 @@ class Run:
         return self.finished_at or self.started_at or self.created_at
 
     @property
+    def took_s(self) -> float:
+        """How long it took, waits for people included, in seconds; of one that has not ended, its active time."""
+        if self.started_at is not None and self.finished_at is not None:
+            return (self.finished_at - self.started_at).total_seconds()
+        return self.active_s
+
+    @property
     def is_suspect(self) -> bool:
         """Whether the run may be what ends its workers."""
         return self.lapses >= SUSPECT_AFTER

@@ -24,7 +24,7 @@ from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
 from application.runs.execution.recover_runs import RecoverRuns
 from application.runs.execution.run_memory import RunMemory
-from application.runs.queries import GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
+from application.runs.queries import CountRuns, ExportRuns, GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
 from application.runs.queue_lines import QueueReader
 from application.runs.requeue_runs import RequeueRuns
 from application.runs.resume_authorized_runs import ResumeAuthorizedRuns
@@ -147,5 +147,7 @@ class Runs(containers.DeclarativeContainer):
     watch_run = singleton(WatchRun, keys=Identity.key_validity, meter=Platform.meters)
     get_run = singleton(GetRun)
     list_runs = singleton(ListRuns)
+    count_runs = singleton(CountRuns)
+    export_runs = singleton(ExportRuns)
     list_changed_runs = singleton(ListChangedRuns)
     get_run_events = singleton(GetRunEvents)

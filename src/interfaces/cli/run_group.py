@@ -11,7 +11,7 @@ from interfaces.cli.failures import BadUsage
 from interfaces.cli.kinds import kind_of
 
 _SHORTCUT = "interfaces.cli.run_group.shortcut"
-_VERBS = ("start", "list", "show", "cancel", "resume", "retry")
+_VERBS = ("start", "list", "export", "show", "cancel", "resume", "retry")
 _MEANT = {
     "ls": "list", "ps": "list", "all": "list", "get": "show", "status": "show", "logs": "show", "events": "show",
     "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "cancel", "rm": "cancel",

@@ -12,6 +12,7 @@ from interfaces.console.inbox import Inbox
 from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.resource_names import ResourceNames
 from interfaces.console.routes import (
     accounts,
     agent_editing,
@@ -106,7 +107,8 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     pages = Pages(version=container.app_version())
     handlers = failure_handlers(pages, console_sessions)
     run_costs = RunCosts(prices=container.prices())
-    run_starters = built_by(container, RunStarters)
+    resource_names = built_by(container, ResourceNames)
+    run_starters = RunStarters(resource_names=resource_names)
     collected = built_by(container, Inbox)
     budgets_of_today = built_by(container, Budgets)
     own = {
@@ -118,6 +120,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "sign_in_attempts": SignInAttempts(clock=container.clock()),
         "run_costs": run_costs,
         "run_starters": run_starters,
+        "resource_names": resource_names,
         "budgets": budgets_of_today,
         "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages, run_starters=run_starters),

@@ -15,6 +15,7 @@ from domain.hidden_text import revealed, revealed_json
 from domain.json_value import JsonValue
 from domain.runs.run import Run
 from domain.threads.message import TextContent
+from interfaces.console.error_words import error_word
 from interfaces.console.navigation import NAVIGATION
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.server_form import KINDS
@@ -99,6 +100,7 @@ class Pages:
             "said": said,
             "took": took,
             "word": word,
+            "error_word": error_word,
         }
 
     def _address(self, asset: str) -> str:
@@ -195,10 +197,8 @@ def said(value: JsonValue) -> str:
 
 
 def took(run: Run) -> float | None:
-    """How long a run took, waits for people included, in seconds; of one that has not ended, its active time."""
-    if run.started_at is not None and run.finished_at is not None:
-        return (run.finished_at - run.started_at).total_seconds()
-    return run.active_s or None
+    """How long a run took in seconds; None if it has not begun."""
+    return run.took_s if run.finished_at is not None else run.took_s or None
 
 
 def word(value: str) -> str:

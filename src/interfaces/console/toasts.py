@@ -81,6 +81,7 @@ SENTENCES: Mapping[str, str] = {
     "/people/roles/{role}": "The role is saved.",
     "/people/roles/{role}/delete": "The role is deleted.",
     "/people/{user_id}": "The user is changed.",
+    "/people/{user_id}/limits": "The limits are saved.",
     "/playground": "The run is started.",
     "/runs/{run_id}/answer": "The question is answered.",
     "/runs/{run_id}/cancel": "The run is cancelled.",

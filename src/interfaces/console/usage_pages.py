@@ -23,6 +23,7 @@ from interfaces.console.charts import Chart, Series, columns, compact
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.whole_lists import all_of
+from interfaces.spreadsheets import plain
 
 DAYS = 30
 MAX_DAYS = 366
@@ -147,11 +148,6 @@ class UsagePages:
         """Names by agent id; deleted agents are absent."""
         agents = await all_of(lambda page: self._list_agents.execute(principal=principal, page=page))
         return {agent.id: agent.config.name for agent in agents}
-
-
-def plain(text: str) -> str:
-    """A text that spreadsheets do not take for a formula."""
-    return f"'{text}" if text[:1] in tuple("=+-@\t\r") else text
 
 
 def wanted_of(asked: FormValues, today: date) -> UsageFilter:

@@ -15,8 +15,9 @@ from domain.usage.daily_usage import UsageKey, UsageSum
 from interfaces.console.charts import Chart, Series, columns
 from interfaces.console.form_values import FormValues
 from interfaces.console.run_starters import RunStarters
-from interfaces.console.usage_pages import plain, wanted_of
+from interfaces.console.usage_pages import wanted_of
 from interfaces.console.whole_lists import all_of
+from interfaces.spreadsheets import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

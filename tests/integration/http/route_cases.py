@@ -56,6 +56,11 @@ OF_PEOPLE = (
     Case(method="PATCH", path="/v1/users/{user_id}", role=Role.ADMIN, body={"role": "viewer"}, foreign=True),
     Case(method="DELETE", path="/v1/users/{user_id}", role=Role.ADMIN, foreign=True),
 )
+OF_RUNS = (
+    Case(method="GET", path="/v1/runs", role=Role.VIEWER),
+    Case(method="GET", path="/v1/runs/count", role=Role.VIEWER),
+    Case(method="GET", path="/v1/runs/export", role=Role.VIEWER),
+)
 # No registry is configured, which only those who may read registries are told.
 IN_A_REGISTRY = "/v1/mcp-registries/{registry}/servers"
 OF_REGISTRIES = (

@@ -9,7 +9,7 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
-from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, Case
+from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, OF_RUNS, Case
 from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 from tests.people_builders import a_console_session, a_user
 
@@ -83,7 +83,6 @@ CASES = [
     ),
     Case(method="POST", path="/v1/threads/{thread_id}/runs/wait", role=Role.RUNNER, body=RUN_BODY, foreign=True),
     Case(method="POST", path="/v1/threads/{thread_id}/runs/stream", role=Role.RUNNER, body=RUN_BODY, foreign=True),
-    Case(method="GET", path="/v1/runs", role=Role.VIEWER),
     Case(method="GET", path="/v1/runs/{run_id}", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/runs/{run_id}/wait", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/runs/{run_id}/stream", role=Role.VIEWER, foreign=True),
@@ -126,6 +125,7 @@ CASES = [
     Case(method="GET", path="/v1/api-keys", role=Role.ADMIN),
     *OF_PEOPLE,
     *OF_REGISTRIES,
+    *OF_RUNS,
     Case(method="POST", path="/v1/sign-in-links", role=Role.VIEWER, status=201),
     Case(method="GET", path="/v1/gateway-sessions", role=Role.RUNNER),
     Case(

@@ -52,3 +52,19 @@ async def test_older_entries_keep_the_filter_without_reading_all_servers(service
     older = await browse(service, "GET", f"/console/audit?server_id={server}&cursor={cursor}", headers=browser)
     assert f'name="server_id" value="{server}"' in older.text
     assert ">files</option>" not in older.text
+
+
+@pytest.mark.requirement("C5", "U6")
+async def test_entries_name_what_they_are_about_and_lead_to_its_page(service: Service) -> None:
+    agent = (await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})).json()["id"]
+    run = (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "Count the pears"})).json()["id"]
+    new = {"slug": "files", "kind": "custom", "command": "x"}
+    server = (await service.call("POST", "/v1/mcp-servers", json=new)).json()["id"]
+    page = (await browse(service, "GET", "/console/audit", headers=await signed_in(service))).text
+    assert f'<a href="/console/agents/{agent}" title="{agent}">guide</a>' in page
+    assert f'<a href="/console/runs/{run}" title="{run}">Count the pears</a>' in page
+    assert f'<a href="/console/servers/files" title="{server}">files</a>' in page
+    assert f'data-text="{agent}" aria-label="Copy the id of the resource"' in page
+    await service.call("DELETE", f"/v1/mcp-servers/{server}")
+    page = (await browse(service, "GET", "/console/audit", headers=await signed_in(service))).text
+    assert f'<span title="{server}">files</span>' in page

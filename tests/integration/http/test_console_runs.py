@@ -128,7 +128,9 @@ async def test_who_decided_stands_on_the_page_for_the_call(service: Service) -> 
     form = {"decision": "deny", "reason": "Not <b>today</b>."}
     await browse(service, "POST", f"/console/approvals/{approval_id}", headers=browser, data=form)
     state = (await browse(service, "GET", f"/console/runs/{run_id}/state", headers=browser)).text
-    assert 'data-state="denied" data-by="key_' in state
+    said = re.search(r'data-state="denied" data-by="([^"]+)" data-by-id="(key_[^"]+)" data-at="2', state)
+    assert said is not None
+    assert said[1] != said[2]
     assert 'data-reason="Not &lt;b&gt;today&lt;/b&gt;."' in state
 
 

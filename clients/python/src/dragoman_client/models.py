@@ -553,6 +553,10 @@ class ErrorView(TypedDict):
     """The error as a sentence, or the text that the model gets."""
 
 
+ExportFormat: TypeAlias = Literal['ndjson', 'csv']
+"""Enum where members are also (and must be) strings"""
+
+
 class Fault(TypedDict):
     """One fault in the input: its path (`limits.max_turns`) and a message."""
 
@@ -1719,6 +1723,15 @@ class RunCompletedEvent(TypedDict):
     """Type of the event."""
 
 
+class RunCountView(TypedDict):
+    """A number of runs, counted up to 1,000."""
+
+    count: int
+    """Number of runs, at most 1,000."""
+    has_more: bool
+    """Whether there are more than 1,000."""
+
+
 class RunErrorView(TypedDict):
     """
     Why a run failed. `provider_error` is shown to operators and admins, if the model provider
@@ -1787,6 +1800,13 @@ class RunIncompleteEvent(TypedDict):
     """Type of the event."""
     reason: IncompleteReason
     """The limit, or why the last reply is incomplete."""
+
+
+RunOrder: TypeAlias = Literal['newest', 'oldest', 'longest', 'costliest', 'most_tokens']
+"""
+Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
+of the organization (before `until`): no index has them. Equal ones are ordered by id.
+"""
 
 
 class RunQueuedEvent(TypedDict):

@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial, reduce
 from operator import add
@@ -78,6 +79,16 @@ def newest_page(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sort:
+    """What a page is sorted by: a selected column, and its values as the numbers of cursors, both ways."""
+
+    column: ColumnElement[Any]
+    number_of: Callable[[Any], int] = int
+    value_of: Callable[[int], Any] = int
+    ascending: bool = False
+
+
 def newest_first(
     connection: Connection,
     statement: Select[Any],
@@ -89,18 +100,47 @@ def newest_first(
     heavy: tuple[Column[Any], ...] = (),
     keys: Select[Any] | None = None,
 ) -> Page[ItemT]:
-    """Rows of `statement` by descending `moment`, then id. Both columns must be selected. Texts of `heavy` columns may
+    """A page by descending `moment`, then id, as `sorted_page` reads it."""
+    return sorted_page(
+        connection,
+        statement,
+        request,
+        sort=by_moment(moment),
+        identifier=identifier,
+        convert=convert,
+        heavy=heavy,
+        keys=keys,
+    )
+
+
+def by_moment(moment: ColumnElement[datetime], *, ascending: bool = False) -> Sort:
+    return Sort(column=moment, number_of=micros, value_of=_moment, ascending=ascending)
+
+
+def sorted_page(
+    connection: Connection,
+    statement: Select[Any],
+    request: PageRequest,
+    *,
+    sort: Sort,
+    identifier: ColumnElement[str],
+    convert: Callable[[AnyRow], ItemT],
+    heavy: tuple[Column[Any], ...] = (),
+    keys: Select[Any] | None = None,
+) -> Page[ItemT]:
+    """Rows of `statement` in this order, then by id. Both columns must be selected. Texts of `heavy` columns may
     end the page before its limit. `keys` selects the ids of the same rows from one table: those of the page are taken there,
     before other tables are joined."""
-    order = (moment.desc(), identifier.desc())
+    columns = (sort.column, identifier)
+    order = columns if sort.ascending else tuple(column.desc() for column in columns)
     ordered = (statement if keys is None else keys).order_by(*order)
     if request.cursor is not None:
-        at, after = decode_cursor(request.cursor)
+        number, after = decode_cursor(request.cursor)
         key = tuple_(
-            bindparam("cursor_at", _moment(at), type_=moment.type),
+            bindparam("cursor_at", sort.value_of(number), type_=sort.column.type),
             bindparam("cursor_id", after, type_=identifier.type),
         )
-        ordered = ordered.where(tuple_(moment, identifier) < key)
+        ordered = ordered.where(tuple_(*columns) > key if sort.ascending else tuple_(*columns) < key)
 
     def first(count: int) -> Select[Any]:
         page = ordered.limit(count)
@@ -117,7 +157,7 @@ def newest_first(
         rows[:limit],
         convert,
         more=len(rows) > limit,
-        cursor=lambda row: encode_cursor(micros(row._mapping[moment]), row._mapping[identifier]),
+        cursor=lambda row: encode_cursor(sort.number_of(row._mapping[sort.column]), row._mapping[identifier]),
     )
 
 

@@ -12,6 +12,7 @@ from application.runs.ports import (
     IdempotencyKey,
     NewRun,
     RunFilter,
+    RunOrder,
     RunOutcome,
     StartedRun,
     control_topic,
@@ -24,7 +25,7 @@ from domain.runs.events import RunEvent
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
-from infrastructure.persistence.columns.paging import among_newest, newest_first, newest_page
+from infrastructure.persistence.columns.paging import among_newest, newest_first, sorted_page
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.engine.prepared import Prepared
@@ -34,6 +35,7 @@ from infrastructure.persistence.runs.event_rows import events_after
 from infrastructure.persistence.runs.filters import changed_at, conditions
 from infrastructure.persistence.runs.ledger_rows import calls_of_run
 from infrastructure.persistence.runs.newest import asks_for_newest, newest_run
+from infrastructure.persistence.runs.orders import added_columns, bounds, sort_of
 from infrastructure.persistence.runs.rows import run_of, select_run
 from infrastructure.persistence.runs.start import (
     may_be_refused_unstored,
@@ -116,21 +118,44 @@ class SqlRunStore:
             lambda connection: load_run(connection, organization_id, run_id), scope=organization_id
         )
 
-    async def page(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> Page[Run]:
-        if asks_for_newest(wanted, request):
+    async def page(
+        self,
+        organization_id: OrganizationId,
+        wanted: RunFilter,
+        request: PageRequest,
+        order: RunOrder = RunOrder.NEWEST,
+    ) -> Page[Run]:
+        if order is RunOrder.NEWEST and asks_for_newest(wanted, request):
             return await self._database.read(
                 lambda connection: newest_run(connection, organization_id, wanted), scope=organization_id
             )
-        all_of = tuple(conditions(organization_id, wanted))
+        all_of = (*bounds(organization_id, wanted, order), *conditions(organization_id, wanted))
         keys = select(run.c.id).where(*all_of)
         # Row security asks for the organization in both tables, which PostgreSQL takes for two independent conditions: it expects
         # one run, and would read all requests rather than those of a page.
         of_runs_alone = keys.get_final_froms() == [run]
+
+        def unit(connection: Connection) -> Page[Run]:
+            return sorted_page(
+                connection,
+                select_run.add_columns(*added_columns(order)).where(*all_of),
+                request,
+                sort=sort_of(order),
+                identifier=run.c.id,
+                convert=run_of,
+                heavy=_HEAVY,
+                keys=keys if of_runs_alone else None,
+            )
+
+        return await self._database.read(unit, scope=organization_id)
+
+    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int) -> int:
+        found = select(run.c.id).where(*conditions(organization_id, wanted))
+        if run_request in found.get_final_froms():
+            found = found.where(run_request.c.run_id == run.c.id)
+        counted = select(func.count()).select_from(found.limit(most).subquery())
         return await self._database.read(
-            newest_page(
-                select_run.where(*all_of), request, run.c, run_of, heavy=_HEAVY, keys=keys if of_runs_alone else None
-            ),
-            scope=organization_id,
+            lambda connection: connection.execute(counted).scalar_one(), scope=organization_id
         )
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:

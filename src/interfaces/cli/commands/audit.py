@@ -1,9 +1,7 @@
 """`dragoman audit`: reading and verifying the audit trail."""
 
-import re
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +11,10 @@ from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import Query, ServiceApi, listed, path_to
 from interfaces.cli.arguments import RUNS, SERVERS
+from interfaces.cli.asked_times import moment
 from interfaces.cli.commands.audit_archive import verify_archive
-from interfaces.cli.failures import FAILED, BadUsage
+from interfaces.cli.exports import written
+from interfaces.cli.failures import FAILED
 from interfaces.cli.names import names_by_id
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import duration
@@ -26,9 +26,6 @@ audit_app = typer.Typer(
     no_args_is_help=True,
     epilog="Example: dragoman audit list --action 'tool.*' --since 2h",
 )
-
-_AGO = re.compile(r"(\d{1,6})([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 @audit_app.callback()
@@ -176,28 +173,10 @@ def export_events(
             async for line in lines:
                 session.terminal.line(line)
             return
-        count = await _written(lines, output)
+        count = await written(lines, output)
         session.terminal.note(f"Wrote {count} audit events to {output}.")
 
     session.perform(export)
-
-
-async def _written(lines: AsyncGenerator[str, None], output: Path) -> int:
-    """Write the lines to a file, completely or not at all; returns their number. Raises
-    BadUsage."""
-    unfinished = output.with_name(f"{output.name}.part")
-    count = 0
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            async for line in lines:
-                file.write(line + "\n")
-                count += 1
-        unfinished.replace(output)
-    except OSError as exc:
-        raise BadUsage(f"Cannot write {output}: {exc.strerror or 'the file cannot be written'}.") from exc
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return count
 
 
 @audit_app.command("verify", epilog="Example: dragoman audit verify && echo untouched")
@@ -287,15 +266,3 @@ async def _events(api: ServiceApi, query: Query, actions: list[str], limit: int)
 def _documents(page: JsonObject) -> list[JsonValue]:
     data = page["data"]
     return data if isinstance(data, list) else []
-
-
-def moment(text: str, *, now: datetime, option: str = "--since") -> str:
-    """The time from RFC 3339, or from `2h`: two hours before `now`. Raises BadUsage."""
-    ago = _AGO.fullmatch(text)
-    try:
-        given = now - timedelta(**{_UNITS[ago[2]]: int(ago[1])}) if ago else datetime.fromisoformat(text)
-    except (ValueError, OverflowError) as exc:
-        raise BadUsage(
-            f"{option} {text!r} is neither a time such as 2026-01-31T12:00:00Z nor how long ago, such as 2h."
-        ) from exc
-    return (given if given.tzinfo else given.replace(tzinfo=UTC)).isoformat()

@@ -5,19 +5,18 @@ from typing import Annotated, cast
 import typer
 
 from domain.json_value import JsonObject, JsonValue
-from domain.runs.run import RunStatus
-from interfaces.cli.answers import entries_of, read_as
+from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, listed, path_to
-from interfaces.cli.arguments import AGENTS, RUNS, SERVERS, THREADS, RunArgument
+from interfaces.cli.arguments import AGENTS, RUNS, SERVERS, RunArgument
+from interfaces.cli.commands.list_runs import export_runs, list_runs
 from interfaces.cli.commands.start_run import start_run
-from interfaces.cli.failures import BadUsage, wrong_choice
+from interfaces.cli.failures import BadUsage
 from interfaces.cli.names import names_by_id
 from interfaces.cli.pending_calls import elicited_answer, tool_result, with_whole_ids
 from interfaces.cli.run_group import RunGroup
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.terminal import one_line, short_json
+from interfaces.cli.terminal import short_json
 from interfaces.cli.transcript import describe_run, show_messages, show_pending
-from interfaces.http.agents.views import AgentView
 from interfaces.http.runs.views import CancelledRunsView, RunView, RunWithMessagesView
 
 run_app = typer.Typer(
@@ -27,71 +26,15 @@ run_app = typer.Typer(
     epilog='Examples: dragoman run "What changed last week?" --agent guide; dragoman run list --status requires_action',
 )
 
-_STATUSES = tuple(status.value for status in RunStatus)
 _EVENT_LIMIT = 120
-_INPUT_LIMIT = 60
 _SAID_BY_COLUMNS = frozenset({"seq", "type", "run_id", "at"})
 
 
 run_app.command("start", epilog='Example: dragoman run start "What changed last week?" --agent guide')(start_run)
 
 
-@run_app.command("list", epilog="Example: dragoman run list --agent guide --status requires_action")
-def list_runs(
-    *,
-    context: typer.Context,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="NAME", help="Only runs of this agent.", autocompletion=AGENTS)
-    ] = None,
-    thread_id: Annotated[
-        str | None, typer.Option("--thread", metavar="ID", help="Only runs on this thread.", autocompletion=THREADS)
-    ] = None,
-    status: Annotated[
-        str | None, typer.Option("--status", metavar="STATUS", help=f"Only these: {', '.join(_STATUSES)}.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Most runs to list.")] = 50,
-    as_json: JsonFlag = False,
-) -> None:
-    """List runs, newest first."""
-    if status is not None and status not in _STATUSES:
-        raise wrong_choice("--status", status, _STATUSES)
-    session = session_of(context)
-
-    async def show(api: ServiceApi) -> None:
-        query: dict[str, str] = {} if thread_id is None else {"thread_id": thread_id}
-        if agent is not None:
-            query["agent_id"] = read_as(AgentView, await api.get(path_to("agents", agent)))["id"]
-        if status is not None:
-            query["status"] = status
-        page = await listed(api, path_to("runs"), query, limit=limit)
-        if as_json:
-            session.terminal.json(page)
-            return
-        runs = entries_of(RunView, page)
-        names = await names_by_id(api, "agt") if runs else {}
-        session.terminal.table(
-            ("id", "status", "agent", "created", "input", "thread"),
-            [
-                (
-                    run["id"],
-                    run["status"].replace("_", " "),
-                    names.get(run["agent_id"], run["agent_id"]),
-                    run["created_at"],
-                    _input_text(run),
-                    run["thread_id"],
-                )
-                for run in runs
-            ],
-            empty="There are no such runs." if query else 'There are no runs. Start one with `dragoman run "MESSAGE"`.',
-        )
-        if page["next_cursor"] is not None:
-            session.terminal.note(f"These are the newest {limit}; --limit shows more.")
-
-    session.perform(show)
-
-
-def _input_text(run: RunView) -> str:
-    return one_line(" ".join(str(part["text"]) for part in run["input"] if "text" in part), _INPUT_LIMIT)
+run_app.command("list", epilog="Example: dragoman run list --agent guide --status requires_action")(list_runs)
+run_app.command("export", epilog="Example: dragoman run export --since 7d --format csv --output runs.csv")(export_runs)
 
 
 @run_app.command("retry", epilog="Example: dragoman run retry run_0123")

@@ -10,7 +10,6 @@ from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, QueryParameter
 from litestar.response import Stream
 
-from application.agents.name_agents import NameAgents
 from application.audit.export_audit_events import ExportAuditEvents, ExportAuditEventsCommand
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
@@ -20,11 +19,10 @@ from application.system.pages import PageRequest
 from domain.audit.chain_check import ChainProblem
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import invalid
-from domain.ids import AgentId
+from interfaces.console.asked_runs import begin_of
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.routes.run_list import begin_of
-from interfaces.console.run_starters import RunStarters
+from interfaces.console.resource_names import ResourceNames
 from interfaces.console.whole_lists import all_of
 from interfaces.http.audit.routes import exported
 
@@ -94,8 +92,7 @@ async def show_audit(
     pages: NamedDependency[Pages],
     list_audit_events: NamedDependency[ListAuditEvents],
     list_mcp_servers: NamedDependency[ListMcpServers],
-    run_starters: NamedDependency[RunStarters],
-    name_agents: NamedDependency[NameAgents],
+    resource_names: NamedDependency[ResourceNames],
     asked: NamedDependency[Asked],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
@@ -105,8 +102,7 @@ async def show_audit(
     )
     principal = request.principal
     servers = () if cursor else await all_of(lambda wanted: list_mcp_servers.execute(principal=principal, page=wanted))
-    found = await name_agents.execute(principal, _agents(page.items))
-    agents = {agent_id: agent.name for agent_id, agent in found.items()}
+    names = await resource_names.of(principal, _named(page.items))
     context = {
         "events": page.items,
         "next_cursor": page.next_cursor,
@@ -114,21 +110,16 @@ async def show_audit(
         "actions": list(AuditAction),
         "is_first": not cursor,
         "servers": sorted(((server.id, server.config.slug) for server in servers), key=lambda each: each[1]),
-        "names": await run_starters.names(principal, _named(page.items)) | agents,
+        "names": names,
+        "actors": {event.actor: names[event.actor].name for event in page.items},
     }
     return pages.show(request, "audit.html", context)
 
 
-def _named(events: Iterable[AuditEvent]) -> Iterator[str]:
-    """Who acted, and the keys and users that were acted on."""
+def _named(events: Iterable[AuditEvent]) -> Iterator[str | None]:
+    """Who acted, what was acted on, and the run and the server of it."""
     for event in events:
-        yield event.actor
-        if event.resource.startswith(("key_", "usr_")):
-            yield event.resource
-
-
-def _agents(events: Iterable[AuditEvent]) -> Iterator[AgentId]:
-    return (AgentId(event.resource) for event in events if event.resource.startswith("agt_"))
+        yield from (event.actor, event.resource, event.run_id, event.server_id)
 
 
 @get("/audit/export", dependencies=_FILTERED)

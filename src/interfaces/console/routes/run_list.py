@@ -1,110 +1,38 @@
-"""The list of runs: filters in its address, and actions on many runs."""
+"""The list of runs: filters, order and columns in its address, export, and actions on many runs."""
 
-from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated
-from urllib.parse import urlencode
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
+from litestar.response import Stream
 
 from application.agents.name_agents import NameAgents
 from application.agents.queries import ListAgents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
-from application.runs.ports import RunFilter
-from application.runs.queries import ListRuns
+from application.runs.queries import CountRuns, ExportRuns, ListRuns, RunCount
 from application.runs.retry_run import RetryRun, RetryRunCommand
 from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
-from domain.ids import AgentId, RunId
-from domain.runs.run import RunStatus
-from interfaces.console.pages import Pages
+from domain.ids import RunId
+from domain.runs.run import Run, RunStatus
+from interfaces.console.asked_runs import COLUMNS, SORTS, AskedRuns
+from interfaces.console.error_words import ERROR_WORDS
+from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.run_costs import RunCosts
 from interfaces.console.run_starters import RunStarters
 from interfaces.console.whole_lists import all_of
+from interfaces.http.runs.export import ExportFormat, exported
 
 PAGE = 50
 CHANGED = "runs-changed"
 """Event of the browser after an action on many runs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedRuns:
-    """The filter above the table; all conditions must hold. `since` and `until` are days, inclusive."""
-
-    status: str
-    agent: str
-    text: str
-    tool: str
-    model: str
-    error: str
-    metadata: str
-    since: str
-    until: str
-
-    @property
-    def wanted(self) -> RunFilter:
-        """The filter, where empty fields do not restrict."""
-        name, _, value = self.metadata.partition("=")
-        return RunFilter(
-            status=RunStatus(self.status) if self.status in set(RunStatus) else None,
-            agent_id=AgentId(self.agent) if self.agent else None,
-            text=self.text.strip() or None,
-            tool=self.tool.strip() or None,
-            model=self.model.strip() or None,
-            error=self.error.strip() or None,
-            metadata=(name.strip(), value.strip()) if name.strip() else None,
-            since=begin_of(self.since),
-            until=begin_of(self.until, days=1),
-        )
-
-    @property
-    def faults(self) -> list[str]:
-        """What is wrong with fields that would not restrict as meant."""
-        return [
-            fault
-            for is_wrong, fault in (
-                (self.status and self.status not in set(RunStatus), f"“{self.status}” is not a state of runs."),
-                (self.since and begin_of(self.since) is None, f"“{self.since}” is not a day as YYYY-MM-DD."),
-                (self.until and begin_of(self.until, days=1) is None, f"“{self.until}” is not a day as YYYY-MM-DD."),
-                (
-                    self.metadata and not self.metadata.partition("=")[0].strip(),
-                    "Metadata needs a name, as NAME=VALUE.",
-                ),
-                (self.metadata and "=" not in self.metadata, "Metadata is searched as NAME=VALUE."),
-            )
-            if is_wrong
-        ]
-
-    @property
-    def query(self) -> str:
-        """The filter as a query string."""
-        return urlencode({name: value for name, value in asdict(self).items() if value})
-
-    @property
-    def searches(self) -> bool:
-        """Whether texts are searched, which is not repeated by itself."""
-        return bool(self.text or self.tool or self.metadata)
-
-    @property
-    def is_detailed(self) -> bool:
-        """Whether one of the fields restricts that are folded otherwise."""
-        return bool(self.tool or self.model or self.error or self.metadata or self.since or self.until)
-
-
-def begin_of(day: str, *, days: int = 0) -> datetime | None:
-    """The begin of a day in UTC, or of one so many days later; None for what is no day."""
-    try:
-        return datetime.combine(date.fromisoformat(day), time(), UTC) + timedelta(days=days)
-    except (ValueError, OverflowError):
-        return None
 
 
 def _asked(
@@ -116,8 +44,11 @@ def _asked(
     model: FromQuery[str] = "",
     error: FromQuery[str] = "",
     metadata: FromQuery[str] = "",
+    started_by: FromQuery[str] = "",
     since: FromQuery[str] = "",
     until: FromQuery[str] = "",
+    order: FromQuery[str] = "",
+    column: FromQuery[list[str] | None] = None,
 ) -> AskedRuns:
     return AskedRuns(
         status=status,
@@ -127,17 +58,24 @@ def _asked(
         model=model,
         error=error,
         metadata=metadata,
+        started_by=started_by,
         since=since,
         until=until,
+        order=order,
+        column=tuple(column or ()),
     )
 
 
-@get("/runs", dependencies={"asked": Provide(_asked, sync_to_thread=False)})
+_ASKED = {"asked": Provide(_asked, sync_to_thread=False)}
+
+
+@get("/runs", dependencies=_ASKED)
 async def show_runs(
     *,
     request: ConsoleRequest,
     pages: NamedDependency[Pages],
     list_runs: NamedDependency[ListRuns],
+    count_runs: NamedDependency[CountRuns],
     list_agents: NamedDependency[ListAgents],
     name_agents: NamedDependency[NameAgents],
     run_costs: NamedDependency[RunCosts],
@@ -145,25 +83,59 @@ async def show_runs(
     asked: NamedDependency[AskedRuns],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Matching runs, newest first; none with a filter that is wrong."""
+    """Matching runs, and their number; none with a filter that is wrong."""
     principal = request.principal
     page = PageRequest(limit=PAGE, cursor=cursor)
-    runs = Page(items=()) if asked.faults else await list_runs.execute(principal, asked.wanted, page)
+    runs: Page[Run] = Page(items=())
+    count = RunCount(number=0)
+    if not asked.faults:
+        runs = await list_runs.execute(principal, asked.wanted, page, asked.sorted_by)
+        is_whole = cursor is None and runs.next_cursor is None
+        count = RunCount(number=len(runs.items)) if is_whole else await count_runs.execute(principal, asked.wanted)
+    agents = await all_of(lambda page: list_agents.execute(principal=principal, page=page))
     return pages.show(
         request,
         "runs.html",
         {
             "runs": runs.items,
+            "count": count,
             "agent_names": await name_agents.execute(principal, (run.agent_id for run in runs.items)),
             "unpriced": run_costs.unknown(runs.items),
             "starters": await run_starters.of(principal, runs.items),
             "next_cursor": runs.next_cursor,
-            "agents": await all_of(lambda page: list_agents.execute(principal=principal, page=page)),
+            "agents": agents,
+            "models": sorted({agent.config.model for agent in agents}),
+            "errors": ERROR_WORDS,
             "statuses": list(RunStatus),
             "asked": asked,
+            "columns": asked.columns,
+            "titles": COLUMNS,
+            "sorts": SORTS,
             "may_run": principal.may(Permission.RUNS_START),
             "may_stop": principal.may(Permission.RUNS_CONTROL),
         },
+    )
+
+
+@get("/runs/export", dependencies=_ASKED)
+async def export_runs(
+    *,
+    request: ConsoleRequest,
+    export_runs: NamedDependency[ExportRuns],
+    name_agents: NamedDependency[NameAgents],
+    asked: NamedDependency[AskedRuns],
+    as_: Annotated[ExportFormat, QueryParameter(name="as")] = ExportFormat.CSV,
+) -> Stream:
+    """Matching runs as a file. Raises INVALID for a filter that is wrong, which would export too much."""
+    if asked.faults:
+        raise invalid("run_filter_invalid", " ".join(asked.faults))
+    principal = request.principal
+    return exported(
+        export_runs.execute(principal, asked.wanted, asked.sorted_by),
+        as_,
+        reads_as=principal.reads_as,
+        names=lambda agents: name_agents.execute(principal, agents),
+        headers=HEADERS,
     )
 
 

@@ -69,6 +69,7 @@ class RunPages:
             wanted=AuditFilter(run_id=run_id, action=_TOOL_ACTIONS),
             page=PageRequest(limit=MAX_CALLS),
         )
+        decided = [each for each in approvals.items if each.state is not ApprovalState.PENDING]
         return {
             "run": run,
             "agent_names": await self._name_agents.execute(principal, (run.agent_id,)),
@@ -78,7 +79,8 @@ class RunPages:
             "approvals": [each for each in approvals.items if each.state is ApprovalState.PENDING],
             "why_not": await self._why_not.execute(principal, approvals.items),
             "why_fixed": await self._why_fixed.execute(principal, approvals.items),
-            "decided": [each for each in approvals.items if each.state is not ApprovalState.PENDING],
+            "decided": decided,
+            "people": await self._run_starters.names(principal, (each.decided_by for each in decided)),
             "sent_before": {
                 use.approval.approval_id
                 for use in run.pending

@@ -7,7 +7,6 @@
   const calls = new Map(); // tool call id -> what is drawn of it
   const messages = new Map(); // message id -> {item, text}
   const MEDIA_TYPES = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-  const LAYERS = { "built-in": "by default", organization: "by the organization's policy", agent: "by the agent's policy", run: "by the run's own list" };
   const WORDS = { approved: "Approved", denied: "Denied", expired: "Not decided in time", stale: "To be decided again: the agent has changed", cancelled: "Not decided: the run ended" };
   const LETTERS = {
     send_email: [["To", "to"], ["Subject", "subject"], ["", "body"]],
@@ -138,13 +137,6 @@
     return card;
   }
 
-  function decided(decision) {
-    const by = `${LAYERS[decision.layer] || decision.layer}${decision.pattern ? ` for ${decision.pattern}` : ""}`;
-    if (decision.verdict === "allow") return `Allowed ${by}`;
-    if (decision.verdict === "require_approval") return `Approval required ${by}`;
-    return `Denied ${by}: ${decision.reason.replaceAll("_", " ")}`;
-  }
-
   function tellPolicy(known) {
     known.policy.textContent = [known.decision, known.word].filter(Boolean).join(" · ");
   }
@@ -156,7 +148,7 @@
     if (event.duration_ms) facts.push(event.duration_ms < 1000 ? `${event.duration_ms} ms` : `${(event.duration_ms / 1000).toFixed(1)} s`);
     if (event.server) facts.push(`server ${event.server}`);
     known.state.textContent = facts.join(" · ");
-    if (event.decision) known.decision = decided(event.decision);
+    if (event.decision) known.decision = trace.decided(event.decision);
     tellPolicy(known);
     if (known.progress) known.progress.remove();
     if (event.error) known.item.append(folded(`Error ${event.error.code}`, event.error.detail));
@@ -168,12 +160,14 @@
     for (const each of document.querySelectorAll("#words > li")) {
       const known = calls.get(each.dataset.call);
       if (!known) continue;
-      const { state, by, reason, edited } = each.dataset;
+      const { state, by, byId, at, reason, edited } = each.dataset;
       const facts = [WORDS[state] || state];
       if (edited) facts.push("with other arguments");
       if (by && by !== "system") facts.push(`by ${by}`);
       known.word = facts.join(" ") + (reason ? `: ${reason}` : "");
+      known.policy.title = byId;
       tellPolicy(known);
+      trace.say(each.dataset.call, known.word, Date.parse(at));
     }
   }
 

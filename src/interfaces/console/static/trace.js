@@ -6,7 +6,9 @@
   const chosen = document.getElementById("chosen");
   const spans = [];
   const open = new Map(); // what is under way, by its key
+  const waits = new Map(); // the last wait for a person, by the call
   const RENDER_EVERY_MS = 300;
+  const LAYERS = { "built-in": "by default", organization: "by the organization's policy", agent: "by the agent's policy", run: "by the run's own list" };
   let first = null;
   let last = null;
   let ended = false;
@@ -14,7 +16,7 @@
 
   function begin(key, kind, name, at, item) {
     finish(key, at);
-    const span = { kind, name, start: at, end: null, item, facts: [], cost: null, state: "", row: null };
+    const span = { kind, name, start: at, end: null, item, facts: [], rule: "", cost: null, state: "", row: null };
     spans.push(span);
     open.set(key, span);
     return span;
@@ -50,18 +52,45 @@
     "tool.failed": (event, at, item) => settle(event, at, item, "bad"),
     "tool.blocked": (event, at, item) => settle(event, at, item, "bad"),
     "run.requires_action": (event, at, item) => {
-      const what = event.pending.every((each) => each.approval_id) ? "Approval" : "A person";
-      begin("person", "person", `${what}: ${event.pending.map((each) => each.name).join(", ")}`, at, item);
+      for (const each of event.pending) {
+        const span = begin(`person ${each.id}`, "person", `${each.approval_id ? "Approval" : "A person"}: ${each.name}`, at, item);
+        waits.set(each.id, span);
+        span.rule = each.approval_id ? `Asked for by ${each.reason}` : "";
+      }
     },
-    "run.resumed": (event, at, item) => { finish("person", at, "ok"); begin("queue", "wait", "Queued", at, item); },
+    "run.resumed": (event, at, item) => {
+      for (const key of [...open.keys()]) if (key.startsWith("person ")) finish(key, at, "ok");
+      begin("queue", "wait", "Queued", at, item);
+    },
   };
+
+  function decided(decision) {
+    const by = `${LAYERS[decision.layer] || decision.layer}${decision.pattern ? ` for ${decision.pattern}` : ""}`;
+    if (decision.verdict === "allow") return `Allowed ${by}`;
+    if (decision.verdict === "require_approval") return `Approval required ${by}`;
+    return `Denied ${by}: ${decision.reason.replaceAll("_", " ")}`;
+  }
+
+  // What a person has said about a call ends the wait for it, although the run may wait for other calls.
+  function say(call, words, at) {
+    const span = waits.get(call);
+    if (!span || span.rule === words) return;
+    span.rule = words;
+    const key = `person ${call}`;
+    if (Number.isFinite(at)) {
+      if (open.get(key) === span) finish(key, at, "ok");
+      else span.end = Math.max(span.start, Math.min(span.end ?? at, at));
+    }
+    plan();
+  }
 
   function settle(event, at, item, state) {
     if (!open.has(event.tool_call_id)) begin(event.tool_call_id, "tool", event.name, at - (event.duration_ms || 0), item);
     const span = finish(event.tool_call_id, at, state);
     if (event.server) span.facts.push(`server ${event.server}`);
     if (event.error) span.facts.push(event.error.code);
-    if (event.decision) span.facts.push(`policy: ${event.decision.verdict.replaceAll("_", " ")} (${event.decision.layer})`);
+    if (event.decision) span.rule = decided(event.decision);
+    else if (event.reason) span.rule = `Blocked: ${event.reason.replaceAll("_", " ")}`;
   }
 
   // `item` is where the timeline shows it.
@@ -109,7 +138,7 @@
     const bar = part("bar", part("track", button));
     const facts = part("took", button);
     button.addEventListener("click", () => choose(span));
-    span.row = { item, button, bar, facts, drawn: "" };
+    span.row = { item, button, bar, facts, rule: null, drawn: "" };
     return item;
   }
 
@@ -121,10 +150,11 @@
     for (const span of spans) {
       if (!span.row) added.append(row(span));
       const end = span.end ?? until;
-      const drawn = `${end} ${span.state}`;
+      const drawn = `${end} ${span.state} ${span.rule}`;
       if (span.row.drawn === drawn) continue;
       span.row.drawn = drawn;
       span.row.item.className = `${span.kind} ${span.state}`;
+      if (span.rule) (span.row.rule ??= part("rule", span.row.button)).textContent = span.rule;
       span.row.bar.style.left = `calc(100% * ${span.start - first} / var(--whole))`;
       span.row.bar.style.width = `max(3px, 100% * ${end - span.start} / var(--whole))`;
       span.row.facts.textContent = [span.end === null ? "…" : duration(end - span.start), money(span.cost)].filter(Boolean).join(" · ");
@@ -134,13 +164,18 @@
     if (!ended && open.size) setTimeout(plan, 1000);
   }
 
+  function told(span) {
+    if (span.kind !== "tool" || !span.rule) return span.rule;
+    return `policy: ${span.rule[0].toLowerCase()}${span.rule.slice(1)}`;
+  }
+
   function choose(span) {
     for (const each of list.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
     for (const each of document.querySelectorAll("#timeline > .chosen")) each.classList.remove("chosen");
     span.row.button.setAttribute("aria-current", "true");
     const time = new Date(span.start).toISOString().slice(11, 23);
     const took = span.end === null ? "under way" : `took ${duration(span.end - span.start)}`;
-    chosen.textContent = [span.name, `began after ${duration(span.start - first)}, at ${time} UTC`, took, ...span.facts, money(span.cost)].filter(Boolean).join(" · ");
+    chosen.textContent = [span.name, `began after ${duration(span.start - first)}, at ${time} UTC`, took, told(span), ...span.facts, money(span.cost)].filter(Boolean).join(" · ");
     if (!span.item) return;
     span.item.classList.add("chosen");
     span.item.scrollIntoView({ block: "center" });
@@ -158,5 +193,5 @@
     }
   });
 
-  window.trace = { take };
+  window.trace = { take, decided, say };
 })();

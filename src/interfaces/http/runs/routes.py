@@ -1,29 +1,31 @@
 """Routes of existing runs: reading, waiting, streaming, cancelling, resuming."""
 
-from datetime import datetime
 from typing import Annotated
 
 from litestar import get, post
 from litestar.di import NamedDependency
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import Tag
 from litestar.params import JSONBody, QueryParameter
+from litestar.response import Stream
 
+from application.agents.name_agents import NameAgents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.cancel_runs import CancelRuns
-from application.runs.ports import RunFilter
-from application.runs.queries import GetRun, GetRunEvents, ListRuns
+from application.runs.ports import RunFilter, RunOrder
+from application.runs.queries import CountRuns, ExportRuns, GetRun, GetRunEvents, ListRuns
 from application.runs.resume_run import ResumeRun, ResumeRunCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from domain.errors import Violation, invalid
-from domain.ids import AgentId, RunId, ThreadId
-from domain.runs.run import RunStatus
-from interfaces.http.moments import in_utc
+from domain.ids import RunId
 from interfaces.http.page_views import page_view
 from interfaces.http.paging import PageCursor, PageLimit
 from interfaces.http.paths import RunPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
 from interfaces.http.runs.event_views import RunStreamItem
+from interfaces.http.runs.export import ExportFormat, exported
+from interfaces.http.runs.filters import FILTERED
 from interfaces.http.runs.following import RunStreams, RunWaits
 from interfaces.http.runs.schemas import CancelRunsBody, ResumeRunBody
 from interfaces.http.runs.starting import (
@@ -35,6 +37,7 @@ from interfaces.http.runs.starting import (
 from interfaces.http.runs.views import (
     CancelledRunsView,
     EventsView,
+    RunCountView,
     RunPage,
     RunView,
     RunWithMessagesView,
@@ -50,50 +53,70 @@ MAX_WAIT_S = 3600.0
 TAG = Tag(name="Runs", description="Executions of agents on threads: start, follow, resume, retry, cancel.")
 
 
-@get("/runs", summary="List runs", responses=documented())
+RunOrderParameter = Annotated[
+    RunOrder,
+    QueryParameter(
+        description="`longest`, `costliest` and `most_tokens` sort the organization's newest 10,000 runs (created before "
+        "`until`)."
+    ),
+]
+
+
+@get("/runs", summary="List runs", responses=documented(), dependencies=FILTERED)
 async def list_runs(
     *,
     request: ApiRequest,
     list_runs: NamedDependency[ListRuns],
-    thread_id: Annotated[str | None, QueryParameter(description="Only runs of this thread.")] = None,
-    agent_id: Annotated[str | None, QueryParameter(description="Only runs of this agent, by id.")] = None,
-    status: Annotated[RunStatus | None, QueryParameter(description="Only runs with this status.")] = None,
-    search: Annotated[
-        str | None,
-        QueryParameter(
-            description="Only runs with this text in their input or output; A-Z and a-z are the same. With `search`, "
-            "`tool` or `metadata` only the organization's newest 10,000 runs (created before `until`) are read."
-        ),
-    ] = None,
-    model: Annotated[str | None, QueryParameter(description="Only runs of this model, as `PROVIDER:NAME`.")] = None,
-    tool: Annotated[str | None, QueryParameter(description="Only runs that called this tool, by its name.")] = None,
-    error: Annotated[str | None, QueryParameter(description="Only runs with this error code.")] = None,
-    started_by: Annotated[str | None, QueryParameter(description="Only runs with this `started_by`.")] = None,
-    metadata: Annotated[
-        str | None, QueryParameter(description="Only runs with this entry in their metadata, as `NAME=VALUE`.")
-    ] = None,
-    since: Annotated[datetime | None, QueryParameter(description="Created then or later; RFC 3339.")] = None,
-    until: Annotated[datetime | None, QueryParameter(description="Created before; RFC 3339.")] = None,
+    wanted: NamedDependency[RunFilter],
+    order: RunOrderParameter = RunOrder.NEWEST,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> RunPage:
-    """Newest first. All conditions must hold."""
-    name, _, value = (metadata or "").partition("=")
-    wanted = RunFilter(
-        thread_id=None if thread_id is None else ThreadId(thread_id),
-        agent_id=None if agent_id is None else AgentId(agent_id),
-        status=status,
-        text=search or None,
-        model=model,
-        tool=tool,
-        error=error,
-        started_by=started_by,
-        metadata=(name, value) if name else None,
-        since=in_utc(since),
-        until=in_utc(until),
-    )
-    found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor))
+    """Newest first, or in another `order`. All conditions must hold."""
+    found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor), order)
     return page_view(found, lambda run: listed_run_view(run, request.principal.reads_as))
+
+
+@get("/runs/count", summary="Count runs", responses=documented(), dependencies=FILTERED)
+async def count_runs(
+    request: ApiRequest, count_runs: NamedDependency[CountRuns], wanted: NamedDependency[RunFilter]
+) -> RunCountView:
+    """How many runs meet all conditions, counted up to 1,000."""
+    found = await count_runs.execute(request.principal, wanted)
+    return {"count": found.number, "has_more": found.has_more}
+
+
+@get(
+    "/runs/export",
+    summary="Export runs",
+    responses={
+        200: ResponseSpec(
+            data_container=str,
+            description="`ndjson`: one line of JSON per run, as in the list. `csv`: a table with one line per run.",
+            media_type=ExportFormat.NDJSON.media_type,
+            generate_examples=False,
+        ),
+        **documented(),
+    },
+    dependencies=FILTERED,
+)
+async def export_runs(
+    *,
+    request: ApiRequest,
+    export_runs: NamedDependency[ExportRuns],
+    name_agents: NamedDependency[NameAgents],
+    wanted: NamedDependency[RunFilter],
+    order: RunOrderParameter = RunOrder.NEWEST,
+    format: Annotated[ExportFormat, QueryParameter(description="`ndjson` or `csv`.")] = ExportFormat.NDJSON,
+) -> Stream:
+    """All runs that meet all conditions, as a file."""
+    principal = request.principal
+    return exported(
+        export_runs.execute(principal, wanted, order),
+        format,
+        reads_as=principal.reads_as,
+        names=lambda agents: name_agents.execute(principal, agents),
+    )
 
 
 @get("/runs/{run_id:str}", summary="Read a run", responses=documented(404))

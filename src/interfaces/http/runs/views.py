@@ -114,6 +114,13 @@ class RunPage(TypedDict):
     next_cursor: NextCursor
 
 
+class RunCountView(TypedDict):
+    """A number of runs, counted up to 1,000."""
+
+    count: Annotated[int, "Number of runs, at most 1,000."]
+    has_more: Annotated[bool, "Whether there are more than 1,000."]
+
+
 class CancelledRunsView(TypedDict):
     """Numbers of runs that ended cancelled, and of runs in progress whose cancellation was
     requested."""

@@ -6,10 +6,21 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import RunFilter, RunReader
-from application.runs.queries import RECENT_S, GetQueue, GetRun, GetRunEvents, ListChangedRuns, ListRuns
+from application.runs.ports import RunFilter, RunOrder, RunReader
+from application.runs.queries import (
+    MOST_COUNTED,
+    RECENT_S,
+    CountRuns,
+    ExportRuns,
+    GetQueue,
+    GetRun,
+    GetRunEvents,
+    ListChangedRuns,
+    ListRuns,
+    RunCount,
+)
 from application.runs.queue_lines import QueueReader
-from application.system.pages import PageRequest
+from application.system.pages import Page, PageRequest
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.runs.events import NewEvent, RunEventType
@@ -58,6 +69,29 @@ async def test_runs_are_listed_newest_first() -> None:
     found = await ListRuns(runs=stored_runs()).execute(VIEWER, RunFilter(), PageRequest(limit=10))
 
     assert [run.id for run in found.items] == [NEWER.id, OLDER.id]
+
+
+@pytest.mark.requirement("U6")
+async def test_runs_are_counted_no_further_than_the_bound(mocker: MockerFixture) -> None:
+    runs = mocker.create_autospec(RunReader, instance=True)
+    for stored, counted in (
+        (7, RunCount(number=7)),
+        (MOST_COUNTED, RunCount(number=MOST_COUNTED)),
+        (MOST_COUNTED + 1, RunCount(number=MOST_COUNTED, has_more=True)),
+    ):
+        runs.count.return_value = stored
+        assert await CountRuns(runs=runs).execute(VIEWER, RunFilter(model="a:b")) == counted
+    runs.count.assert_awaited_with(ORG, RunFilter(model="a:b"), most=MOST_COUNTED + 1)
+
+
+@pytest.mark.requirement("U6")
+async def test_an_export_has_the_runs_of_all_pages_in_its_order(mocker: MockerFixture) -> None:
+    runs = mocker.create_autospec(RunReader, instance=True)
+    runs.page.side_effect = [Page(items=(OLDER,), next_cursor="after"), Page(items=(NEWER,))]
+    parts = [part async for part in ExportRuns(runs=runs).execute(VIEWER, RunFilter(), RunOrder.OLDEST)]
+    assert parts == [(OLDER,), (NEWER,)]
+    assert [call.args[2].cursor for call in runs.page.await_args_list] == [None, "after"]
+    assert {call.args[3] for call in runs.page.await_args_list} == {RunOrder.OLDEST}
 
 
 @pytest.mark.requirement("X5")

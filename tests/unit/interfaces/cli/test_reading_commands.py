@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from domain.json_value import JsonObject, JsonValue
-from interfaces.cli.commands.audit import moment
+from interfaces.cli.asked_times import moment
 from interfaces.cli.failures import BadUsage
 from interfaces.http.api_keys.views import ApiKeyView, CreatedApiKeyView
 from interfaces.http.audit.views import AuditEventView

@@ -1,41 +1,53 @@
-"""Names of who started runs."""
+"""Who or what started runs, with the page about it."""
 
-import asyncio
-from unittest.mock import ANY
+from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture
 
-from application.identity.ports import IdentityStore, UserStore
-from application.schedules.queries import GetSchedule
-from domain.errors import not_found
+from domain.ids import AgentId, ApiKeyId, RunId, ToolCallId
+from domain.json_value import JsonObject
+from domain.runs.called_by import CalledBy
+from domain.runs.run import Run
+from interfaces.console.resource_names import Named, ResourceNames
 from interfaces.console.run_starters import RunStarters
+from tests.builders import a_run, a_run_id
 from tests.unit.application.actors import a_principal
 
 pytestmark = pytest.mark.requirement("U6")
 
+KEY = Named(name="ci", id="key_1")
+SCHEDULE = Named(name="schedule nightly", link="/console/schedules/sch_1", id="sch_1")
+WORKFLOW = Named(name="workflow triage", link="/console/workflows/runs/wfr_1", id="wfr_1")
+GONE = Named(name="wfr_2", id="wfr_2")
+CALLED = CalledBy(tool_call_id=ToolCallId("call_1"), depth=1, run_id=RunId("run_7"), agent_id=AgentId("agt_1"))
 
-async def test_each_name_is_read_once_and_no_more_than_eight_at_once(mocker: MockerFixture) -> None:
-    identities = mocker.create_autospec(IdentityStore, instance=True)
-    users = mocker.create_autospec(UserStore, instance=True)
-    get_schedule = mocker.create_autospec(GetSchedule, instance=True)
-    get_schedule.execute.side_effect = not_found("schedule", "1")
-    reading: set[str] = set()
-    most = 0
 
-    async def nobody(_: str, key_id: str) -> None:
-        nonlocal most
-        reading.add(key_id)
-        most = max(most, len(reading))
-        for _step in range(3):
-            await asyncio.sleep(0)
-        reading.remove(key_id)
+def by(starter: str, metadata: JsonObject | None = None, *, retry_of: RunId | None = None) -> Run:
+    run = a_run(a_run_id(2), requested_by=ApiKeyId(starter), metadata=metadata)
+    return replace(run, retry_of=retry_of)
 
-    identities.key.side_effect = nobody
-    users.get.return_value = None
-    starters = RunStarters(identities=identities, users=users, get_schedule=get_schedule)
-    keys = [f"key_{number}" for number in range(20)]
-    found = await starters.names(a_principal(), ["usr_1", None, *keys, *keys, "schedule:1"])
-    assert found == {"usr_1": "usr_1", **{key: key for key in keys}, "schedule:1": "a deleted schedule"}
-    assert (identities.key.await_count, most) == (20, 8)
-    users.get.assert_awaited_once_with(ANY, "usr_1")
+
+@pytest.mark.parametrize(
+    ("run", "starter"),
+    [
+        (by("key_1"), KEY),
+        (by("schedule:sch_1"), SCHEDULE),
+        (by("key_1", {"workflow_run_id": "wfr_1"}), WORKFLOW),
+        (by("key_1", {"workflow_run_id": "wfr_2"}), KEY),
+        (by("key_1", {"workflow_run_id": 7}), KEY),
+        (by("key_1", CALLED.metadata()), Named(name="agent guide", link="/console/runs/run_7", id="run_7")),
+        (by("key_1", retry_of=RunId("run_3")), Named(name="retry", link="/console/runs/run_3")),
+        (a_run(requested_by=None), Named(name="–")),
+    ],
+    ids=("key", "schedule", "workflow", "deleted workflow", "a client's metadata", "agent", "retry", "nobody"),
+)
+async def test_a_run_is_started_by_its_cause_or_else_by_who_asked(
+    mocker: MockerFixture, run: Run, starter: Named
+) -> None:
+    names = mocker.create_autospec(ResourceNames, instance=True)
+    known = {"key_1": KEY, "schedule:sch_1": SCHEDULE, "wfr_1": WORKFLOW, "wfr_2": GONE}
+    names.of.side_effect = lambda _, ids: {
+        each: known.get(each, Named(name="guide", id=each)) for each in ids if each is not None
+    }
+    assert await RunStarters(resource_names=names).of(a_principal(), (run,)) == {run.id: starter}
