@@ -172,6 +172,8 @@ async def test_the_list_is_sorted_by_a_column_whose_title_says_so(service: Servi
     assert 'aria-sort="descending"><a href="/console/runs?status=queued">Cost' in by_cost
     assert "The newest 10,000 runs are sorted." in by_cost
     assert '<a href="/console/runs?status=queued&amp;order=longest">Duration</a>' in by_cost
+    assert ">Sort by duration</a>" in by_cost  # for phones, whose tables have no titles
+    assert "<li>Sorted by cost</li>" in by_cost
     oldest = await listed(service, "?order=oldest")
     assert rows_of(oldest) == runs
     assert 'aria-sort="ascending"><a href="/console/runs?">Created' in oldest
