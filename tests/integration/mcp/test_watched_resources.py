@@ -11,10 +11,13 @@ from application.mcp.news import ListKind
 from application.mcp.ports import McpFailure
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import Isolation, McpServer
+from infrastructure.events.row_notifications import RowNotifications
 from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.connections.resource_watches import ResourceWatches
 from infrastructure.mcp.wrappers.announced_news import AnnouncedNews
 from tests.builders import ORG, RUN, SERVER, numbered
+from tests.doubles.person_secrets import InMemoryPersonSecretStore
+from tests.doubles.state import InMemoryState
 from tests.integration.mcp.parts import (
     IN_RUN,
     ISOLATED_PYTHON,
@@ -39,7 +42,12 @@ def resource_server(**settings: Any) -> McpServer:
 
 @asynccontextmanager
 async def watching(sdk: SdkMcpConnections) -> AsyncIterator[ResourceWatches]:
-    watches = ResourceWatches(sdk, fraction=lambda: 0.01)
+    watches = ResourceWatches(
+        sdk,
+        person_secrets=InMemoryPersonSecretStore(InMemoryState()),
+        row_notifications=RowNotifications(shared=False),
+        fraction=lambda: 0.01,
+    )
     try:
         yield watches
     finally:

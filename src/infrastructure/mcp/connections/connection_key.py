@@ -65,8 +65,14 @@ async def connection_use(
     key, acting = connection_key(server, scope), acting_server(server, scope)
     if acting.person_id is None or not acting.config.person_secrets:
         return key, acting
+    revision = await given_revision(acting, person_secrets)
+    return None if key is None else key._replace(secrets=revision), acting
+
+
+async def given_revision(acting: McpServer, person_secrets: PersonSecretStore | None) -> str:
+    """The revision of the secrets that the person of `acting` gave. Raises McpFailure NEEDS_AUTH without them."""
     owner = account_owner(acting)
     given = None if owner is None or person_secrets is None else await person_secrets.load(owner)
     if given is None or not given.is_complete(acting.config):
         raise McpFailure(McpFailureKind.NEEDS_AUTH, SECRETS_MISSING)
-    return None if key is None else key._replace(secrets=given.revision), acting
+    return given.revision

@@ -7,11 +7,19 @@ import random
 from collections.abc import Callable
 from typing import Protocol
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.news import Release
 from application.mcp.ports import ConnectionScope, McpFailure
+from domain.ids import OrganizationId
 from domain.mcp.backoff import Backoff
 from domain.mcp.server import McpServer
-from infrastructure.mcp.connections.connection_key import ConnectionKey, connection_key
+from infrastructure.events.row_notifications import RowNotifications
+from infrastructure.mcp.connections.connection_key import (
+    ConnectionKey,
+    acting_server,
+    connection_key,
+    given_revision,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -21,12 +29,13 @@ _PAUSES = Backoff(first_s=1.0, longest_s=60.0)
 
 class WantedResources:
     """Watched resources of one connection, with their watchers. `changed` is set when the resources
-    change."""
+    change, `account_changed` when the secrets of a person for the connection may have."""
 
     def __init__(self) -> None:
         self._telling: dict[str, dict[object, Tell]] = {}
         self._was_open = False
         self.changed = asyncio.Event()
+        self.account_changed = asyncio.Event()
 
     @property
     def is_empty(self) -> bool:
@@ -79,12 +88,26 @@ class FollowingConnections(Protocol):
 
 
 class ResourceWatches:
-    """One task per connection with watched resources. After a failure or loss it retries with full
-    jitter, up to a minute apart."""
+    """Rules:
+    - One task per connection with watched resources. After a failure or loss it retries with full
+      jitter, up to a minute apart.
+    - When a person replaces a secret, the resources are watched on a connection with the new one, and on none when it
+      is deleted, in every process.
+    """
 
-    def __init__(self, connections: FollowingConnections, *, fraction: Callable[[], float] = random.random) -> None:
+    def __init__(
+        self,
+        connections: FollowingConnections,
+        *,
+        person_secrets: PersonSecretStore,
+        row_notifications: RowNotifications,
+        fraction: Callable[[], float] = random.random,
+    ) -> None:
         self._connections = connections
+        self._person_secrets = person_secrets
         self._fraction = fraction  # chance, not secrecy
+        # Who is not active has no secrets.
+        row_notifications.watch(self._accounts_changed, "person_grant", "user_account", "identity_provider")
         self._wanted: dict[ConnectionKey | object, WantedResources] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -105,6 +128,10 @@ class ResourceWatches:
         task.add_done_callback(self._tasks.discard)
         return release
 
+    def _accounts_changed(self, _: OrganizationId | None) -> None:
+        for wanted in self._wanted.values():
+            wanted.account_changed.set()
+
     async def close(self) -> None:
         tasks = list(self._tasks)
         for task in tasks:
@@ -120,7 +147,8 @@ class ResourceWatches:
             while not wanted.is_empty:
                 began = asyncio.get_running_loop().time()
                 try:
-                    await self._connections.follow_resources(server, scope, wanted)
+                    if await self._follow(server, scope, wanted):
+                        continue
                 except McpFailure as failure:
                     logger.info(
                         "watching resources of an MCP server failed; retrying",
@@ -134,6 +162,37 @@ class ResourceWatches:
                 attempt += 1
         finally:
             del self._wanted[key]
+
+    async def _follow(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> bool:
+        """Watch until nothing is wanted, the connection is over, or other secrets are to be used, which is True. Raises
+        McpFailure."""
+        if not server.config.person_secrets:
+            await self._connections.follow_resources(server, scope, wanted)
+            return False
+        wanted.account_changed.clear()
+        acting = acting_server(server, scope)
+        used = await given_revision(acting, self._person_secrets)
+        following = asyncio.create_task(self._connections.follow_resources(server, scope, wanted), name="mcp-followed")
+        try:
+            while await self._other_account_is_possible(following, wanted):
+                wanted.account_changed.clear()
+                if used != await given_revision(acting, self._person_secrets):
+                    return True
+            await following
+            return False
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
+
+    @staticmethod
+    async def _other_account_is_possible(following: asyncio.Task[None], wanted: WantedResources) -> bool:
+        """Wait for a change of accounts; False if `following` ends first."""
+        changing = asyncio.create_task(wanted.account_changed.wait())
+        try:
+            await asyncio.wait([changing, following], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changing.cancel()
+        return not following.done()
 
     async def _pause(self, wanted: WantedResources, pause_s: float) -> None:
         """Wait for the retry, or until nothing is wanted."""
