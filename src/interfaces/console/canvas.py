@@ -16,17 +16,6 @@ from interfaces.console.layout import COLUMN_GAP, MARGIN, NODE_HEIGHT, NODE_WIDT
 from interfaces.console.node_forms import FORMS
 
 _NAMED = PageRequest(limit=MAX_PAGE_SIZE)
-SYMBOLS: Mapping[NodeStatus, str] = {
-    NodeStatus.PENDING: "○",
-    NodeStatus.RUNNING: "▶",
-    NodeStatus.WAITING: "?",
-    NodeStatus.READY: "◆",
-    NodeStatus.SUCCEEDED: "✓",
-    NodeStatus.FAILED: "✕",
-    NodeStatus.SKIPPED: "–",
-    NodeStatus.CANCELLED: "■",
-}
-"""Symbols of states, in addition to colour and text."""
 
 
 class CanvasChoices:

@@ -108,7 +108,7 @@ class Pages:
 
     def _icon(self, name: str) -> Markup:
         """One of the sprite, as decoration of the words beside it."""
-        return Markup('<svg class="icon" aria-hidden="true"><use href="{}#{}"></use></svg>').format(
+        return Markup('<svg class="glyph" aria-hidden="true"><use href="{}#{}"></use></svg>').format(
             self._address("icons.svg"), name
         )
 

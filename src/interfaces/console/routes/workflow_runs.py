@@ -24,7 +24,7 @@ from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import WorkflowRunId
 from domain.workflows.run import WorkflowRun
-from interfaces.console.canvas import SYMBOLS, graph_text, marks_text
+from interfaces.console.canvas import graph_text, marks_text
 from interfaces.console.faults import FormCheck
 from interfaces.console.human_answers import answer_to, question_of
 from interfaces.console.pages import Pages
@@ -75,7 +75,6 @@ class WorkflowRunPages:
             "marks": marks_text(definition, run),
             "nodes": nodes_of(definition),
             "states": run.nodes,
-            "symbols": SYMBOLS,
             "questions": questions,
             "approvals": approvals,
             "why_not": await self._why_not.execute(principal, approvals),

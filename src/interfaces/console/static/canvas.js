@@ -402,5 +402,11 @@
     return { show, fit, focus, choose, reveal, onPlane, area: view, choice: () => choice };
   }
 
-  window.canvas = { create, make, icon, title, handlesOf, isToolWire, keptPlaces, keepPlaces, WIDTH, HEIGHT, COLUMN, ROW };
+  // On a phone what is known of a chosen node or wire is a sheet at the foot of the screen, below the canvas.
+  function sheet(panel, isOpen) {
+    if (isOpen && !panel.hasAttribute("data-sheet") && matchMedia("(max-width: 48rem)").matches) document.getElementById("canvas").scrollIntoView();
+    panel.toggleAttribute("data-sheet", isOpen);
+  }
+
+  window.canvas = { create, make, icon, sheet, title, handlesOf, isToolWire, keptPlaces, keepPlaces, WIDTH, HEIGHT, COLUMN, ROW };
 })();

@@ -218,6 +218,7 @@
     panel.replaceChildren();
     tellers = new Map();
     const choice = board.choice();
+    canvas.sheet(panel, Boolean(choice));
     if (choice?.node && nodeOf(choice.node)) nodePanel(nodeOf(choice.node));
     else if (choice?.edge !== undefined && text.model().edges[choice.edge]) wirePanel(text.model().edges[choice.edge]);
     else helpPanel();
@@ -294,7 +295,9 @@
   }
 
   function wirePanel(edge) {
-    make("h2", "", panel, isToolWire(edge) ? "Tool" : "Connection");
+    const head = make("div", "panel-head", panel);
+    make("h2", "", head, isToolWire(edge) ? "Tool" : "Connection");
+    button(head, "Close", () => board.choose(null));
     make("p", "", panel, isToolWire(edge) ? `${edge.source} is a tool of ${edge.target}.` : `From ${edge.source}${edge.source_handle ? ` (${edge.source_handle})` : ""} to ${edge.target}.`);
     button(panel, "Remove", () => disconnect(edge.index), "danger");
   }

@@ -24,6 +24,7 @@
     panel.replaceChildren();
     const choice = board.choice();
     const node = graph.nodes.find((each) => each.id === choice?.node);
+    canvas.sheet(panel, byPerson && Boolean(choice));
     if (node) detail(node);
     else if (choice?.edge !== undefined) wire(graph.edges[choice.edge]);
     else {
@@ -38,7 +39,9 @@
   }
 
   function wire(edge) {
-    make("h2", "", panel, canvas.isToolWire(edge) ? "Tool" : "Connection");
+    const head = make("div", "panel-head", panel);
+    make("h2", "", head, canvas.isToolWire(edge) ? "Tool" : "Connection");
+    make("button", "plain", head, "Close").addEventListener("click", () => board.choose(null));
     make("p", "", panel, canvas.isToolWire(edge) ? `${edge.source} is a tool of ${edge.target}.` : `From ${edge.source}${edge.source_handle ? ` (${edge.source_handle})` : ""} to ${edge.target}.`);
   }
 
