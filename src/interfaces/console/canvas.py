@@ -1,7 +1,6 @@
 """The canvas of workflows as data for its script: nodes, edges, places, and what may be chosen in forms."""
 
 import json
-from collections.abc import Mapping
 
 from application.agents.queries import ListAgents
 from application.mcp.queries import ListMcpServers
@@ -9,7 +8,7 @@ from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
 from domain.json_value import JsonObject
 from domain.workflows.definition_json import edge_to_json, node_to_json
-from domain.workflows.execution import NodeRun, NodeStatus
+from domain.workflows.execution import NodeRun
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowRun
 from interfaces.console.layout import COLUMN_GAP, MARGIN, NODE_HEIGHT, NODE_WIDTH, ROW_GAP, layout
