@@ -36,7 +36,9 @@ def test_what_has_a_name_is_found_and_opened_by_the_keyboard(
     page.keyboard.press("Control+k")
     expect(palette.get_by_role("link", name="Audit")).to_be_visible()
     page.keyboard.type("ATLAS")
-    expect(palette.get_by_role("link")).to_have_text(["Where is the atlas? Conversation", "Where is the atlas? Run"])
+    expect(palette.get_by_role("link")).to_have_text(
+        ["Where is the atlas? Conversation", "All runs with “ATLAS” Search"]
+    )
     if AXE.exists():
         assert somebody.violations() == []
     page.keyboard.press("Escape")

@@ -9,6 +9,7 @@ from interfaces.console.canvas import CanvasChoices
 from interfaces.console.failures import failure_handlers
 from interfaces.console.first_agent import FirstAgent
 from interfaces.console.inbox import Inbox
+from interfaces.console.named import Named
 from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
@@ -125,7 +126,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages, run_starters=run_starters),
         "schedule_pages": built_by(container, SchedulePages, run_starters=run_starters),
-        "palette": built_by(container, Palette),
+        "palette": built_by(container, Palette, named=built_by(container, Named)),
         "chat_pages": built_by(container, ChatPages),
         "comparison": built_by(container, Comparison, run_costs=run_costs),
         "inbox_pages": built_by(container, InboxPages, inbox=collected),

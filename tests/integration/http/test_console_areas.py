@@ -149,15 +149,3 @@ async def test_deliveries_of_a_run_are_shown_and_sent_again(service: Service) ->
     assert (await send(service, f"/deliveries/{found[1]}/retry", token_of(Role.VIEWER))).status_code == 403
     again = await send(service, f"/deliveries/{found[1]}/retry")
     assert again.headers["hx-trigger"] == "deliveries-changed"
-
-
-async def test_the_palette_finds_what_has_a_name_and_what_the_role_may_see(service: Service) -> None:
-    await waiting_run(service)
-    found = await page(service, "/parts/palette?find=GUIDE")
-    assert "guide <small>Agent</small>" in found
-    said = await page(service, "/parts/palette?find=hello")
-    assert "<small>Run</small>" in said
-    assert "<small>Run</small>" not in await page(service, "/parts/palette?find=he")
-    assert "API keys" in await page(service, "/parts/palette")
-    assert "API keys" not in await page(service, "/parts/palette", token_of(Role.VIEWER))
-    assert "Nothing has this name." in await page(service, "/parts/palette?find=guide", OTHER_ADMIN)
