@@ -15,6 +15,7 @@ from domain.hidden_text import revealed, revealed_json
 from domain.json_value import JsonValue
 from domain.runs.run import Run
 from domain.threads.message import TextContent
+from interfaces.console.browsers import browser_in_words
 from interfaces.console.error_words import error_word
 from interfaces.console.navigation import NAVIGATION
 from interfaces.console.requests import ConsoleRequest
@@ -95,6 +96,7 @@ class Pages:
             "pretty": pretty,
             "revealed": shown_text,
             "twice": twice,
+            "browser": browser_in_words,
             "asked": asked,
             "in_a_line": in_a_line,
             "said": said,

@@ -13,6 +13,7 @@ from domain.ids import UserId
 from interfaces.console.inbox import Inbox
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.run_starters import RunStarters
 
 
 class Frame:
@@ -25,6 +26,7 @@ class Frame:
         identities: IdentityStore,
         users: UserStore,
         inbox: Inbox,
+        run_starters: RunStarters,
         list_impersonations: ListImpersonations,
         clock: Clock,
     ) -> None:
@@ -32,6 +34,7 @@ class Frame:
         self._identities = identities
         self._users = users
         self._inbox = inbox
+        self._run_starters = run_starters
         self._impersonations = list_impersonations
         self._clock = clock
 
@@ -39,8 +42,10 @@ class Frame:
         """By their names in the template. With `recent`, what waits may have been counted some seconds ago."""
         organization = await self._get_organization.execute(principal)
         waiting = await self._inbox.waiting(principal, recent=recent)
+        acting = await self._acting_as(principal)
         return {
-            "acting_as_caller": await self._acting_as(principal),
+            "acting_as_caller": acting,
+            "actors": await self._run_starters.names(principal, (each.actor for each in acting)),
             "organization": organization.name,
             "key": await self._name_of(principal) or principal.key_id,
             "waiting": str(waiting.count or ""),

@@ -5,7 +5,7 @@ from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
 from litestar.plugins.htmx import HTMXHeaders
 
-from application.identity.queries import ListImpersonations, ListSessions, ListUsers
+from application.identity.queries import ListImpersonations, ListSessions
 from application.revocation.end_session import EndSession, EndSessionCommand
 from application.revocation.end_sessions import EndSessions, EndSessionsCommand
 from application.system.pages import PageRequest
@@ -15,6 +15,7 @@ from domain.ids import ApiKeyId
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.run_starters import RunStarters
 from interfaces.console_paths import PATH
 
 PAGE = 100
@@ -25,18 +26,17 @@ class SessionPages:
     """Data of the page."""
 
     def __init__(
-        self, *, list_sessions: ListSessions, list_users: ListUsers, list_impersonations: ListImpersonations
+        self, *, list_sessions: ListSessions, list_impersonations: ListImpersonations, run_starters: RunStarters
     ) -> None:
         self._sessions = list_sessions
-        self._users = list_users
         self._impersonations = list_impersonations
+        self._run_starters = run_starters
 
     async def of(self, principal: Principal, holder: str, cursor: str) -> dict[str, object]:
         """Sessions of the caller, of `holder`, or everybody's. Raises FORBIDDEN."""
         wanted = None if holder == EVERYBODY else ApiKeyId(holder) if holder else principal.key_id
         page = await self._sessions.execute(principal, wanted, PageRequest(limit=PAGE, cursor=cursor or None))
         is_admin = principal.may(Role.ADMIN)
-        users = (await self._users.execute(principal, PageRequest(limit=PAGE))).items if is_admin else ()
         user_id = None if wanted is None else person_of(wanted)
         acted = () if user_id is None else await self._impersonations.execute(principal, user_id)
         return {
@@ -46,7 +46,10 @@ class SessionPages:
             "holder": holder,
             "of_caller": wanted == principal.key_id,
             "is_admin": is_admin,
-            "names": {user.id: user.name or user.email or user.subject for user in users},
+            "names": await self._run_starters.names(
+                principal,
+                [*(id_ for each in page.items for id_ in (each.holder, each.actor)), *(each.actor for each in acted)],
+            ),
         }
 
 
