@@ -268,6 +268,27 @@ def test_the_editor_can_be_used_by_everybody_in_both_themes_at_three_widths(
         page.context.close()
 
 
+def test_on_a_phone_the_form_of_a_node_is_a_sheet_below_the_canvas(browser: Browser, service: Service) -> None:
+    person = Person(browser, service.url, width=390)
+    person.sign_in(service.key)
+    person.go("/console/workflows/new")
+    page = person.page
+    write(page, TEXT)
+    panel = page.locator("#panel")
+    node(page, "start").get_by_role("button").click()
+    expect(panel).to_be_in_viewport(ratio=1)
+    sheet, area = panel.bounding_box(), page.locator("#canvas").bounding_box()
+    assert sheet is not None
+    assert area is not None
+    assert sheet["y"] + sheet["height"] == 800
+    assert sheet["y"] > area["y"] >= 0
+    panel.get_by_role("button", name="Close").click()
+    expect(panel).to_contain_text("Build the workflow")
+    expect(panel).to_have_css("position", "static")
+    assert person.complaints == []
+    page.context.close()
+
+
 def test_what_a_version_changed_is_shown_and_an_older_one_restored(page: Page, service: Service) -> None:
     nodes: list[Json] = [{"id": "start", "kind": "entrypoint"}]
     workflow = service.call("POST", "/workflows", {"name": "versions", "nodes": nodes, "edges": []})["id"]
