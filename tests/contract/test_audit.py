@@ -6,7 +6,7 @@ import pytest
 
 from application.audit.ports import AuditFilter
 from application.system.pages import PageRequest
-from domain.audit.event import AuditAction
+from domain.audit.event import DECISIONS, AuditAction
 from tests.builders import KEY, ORG, OTHER_ORG, RUN, SERVER, a_run_id, after, an_audit_event
 from tests.contract.paging import all_of, pages_of
 from tests.contract.stores import Stores
@@ -101,3 +101,23 @@ async def test_another_organizations_entries_are_not_seen(filled: Stores) -> Non
     await filled.audit.record(theirs)
     assert await all_of(partial(filled.audit.page, OTHER_ORG, AuditFilter())) == (theirs,)
     assert theirs not in await all_of(partial(filled.audit.page, ORG, AuditFilter()))
+
+
+@pytest.mark.requirement("C5", "U6")
+async def test_decisions_of_people_are_found_by_kind_and_time_among_other_entries(stores: Stores) -> None:
+    decided = (
+        an_audit_event(6, action=AuditAction.TOOL_DENIED),
+        an_audit_event(7, action=AuditAction.MCP_SERVER_TOOL_REJECTED),
+        an_audit_event(8, action=AuditAction.THREAD_RELEASED),
+    )
+    for entry in (*ENTRIES, *decided):
+        await stores.audit.record(entry)
+
+    async def found(*decisions: AuditAction, since: int | None = None) -> list[AuditAction]:
+        wanted = AuditFilter(decisions=decisions, since=None if since is None else after(since))
+        return [entry.action for entry in await all_of(partial(stores.audit.page, ORG, wanted))]
+
+    assert await found(*DECISIONS) == [entry.action for entry in reversed(decided)]
+    assert await found(AuditAction.THREAD_RELEASED, AuditAction.TOOL_DENIED, since=7) == [AuditAction.THREAD_RELEASED]
+    pages = await pages_of(partial(stores.audit.page, ORG, AuditFilter(decisions=DECISIONS)), limit=2)
+    assert [[entry.id for entry in page] for page in pages] == [[decided[2].id, decided[1].id], [decided[0].id]]

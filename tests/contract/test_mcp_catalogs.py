@@ -8,7 +8,7 @@ import pytest
 from application.audit.ports import AuditFilter
 from domain.audit.event import AuditAction, AuditEvent
 from domain.json_value import JsonObject
-from domain.mcp.catalog import McpCatalog, McpToolDefinition, SkippedTool
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection, SkippedTool
 from domain.mcp.pinning import PinnedTool, pinned, pinned_tool
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_definition, a_server, after, an_audit_event
 from tests.contract.paging import all_of
@@ -41,6 +41,7 @@ async def test_a_catalog_with_every_field_set_is_read_back_as_it_was(stores: Sto
         skipped=(SkippedTool(name="bad name", reason="the name is not legal"),),
         taken_at=after(0.000001),
         quarantined={"changed": a_definition("changed", description="As it was."), "new": None},
+        rejected={"new": Rejection(by="key_admin", at=after(1), reason="Who needs it? – 🙂")},
         dormant=(a_definition("away"), a_definition("gone")),
     )
     await stores.servers.add(a_server(), created())
@@ -108,6 +109,10 @@ def quarantined(number: int = 5) -> AuditEvent:
 
 def approved(number: int = 6) -> AuditEvent:
     return an_audit_event(number, action=AuditAction.MCP_SERVER_TOOL_APPROVED)
+
+
+def rejected(number: int = 7) -> AuditEvent:
+    return an_audit_event(number, action=AuditAction.MCP_SERVER_TOOL_REJECTED)
 
 
 async def stored(stores: Stores) -> McpCatalog:
@@ -193,6 +198,41 @@ async def test_what_is_not_in_quarantine_with_just_this_definition_is_not_approv
     assert not await stores.catalogs.approve(ORG, SERVER, CHANGED, approved(11))
     entries = await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_approved")))
     assert entries == (approved(10),)
+
+
+REJECTION = Rejection(by="usr_ada", at=after(3), reason="It asks for the token.")
+
+
+@pytest.mark.requirement("B13", "U6")
+async def test_a_rejected_tool_stays_rejected_until_it_is_approved(stores: Stores) -> None:
+    before = await with_quarantine(stores)
+    assert await stores.catalogs.reject(ORG, SERVER, CHANGED, REJECTION, rejected())
+    assert await the_tool(stores, "echo") == PinnedTool(definition=CHANGED, approved=ECHO, rejection=REJECTION)
+    assert ((await stored(stores)).awaiting_approval, (await stored(stores)).revision) == (1, before.revision + 1)
+    assert await stores.catalogs.save(ORG, replace(await stored(stores), server_name="B"), has_same_definitions=True)
+    assert await stores.catalogs.save(ORG, pinned(a_catalog(tools=(CHANGED,), taken_at=after(9)), await stored(stores)))
+    assert dict((await stored(stores)).rejected) == {"echo": REJECTION}
+    assert await stores.catalogs.approve(ORG, SERVER, CHANGED, approved())
+    assert await the_tool(stores, "echo") == PinnedTool(definition=CHANGED, approved=CHANGED)
+    assert dict((await stored(stores)).rejected) == {}
+    entries = await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_rejected")))
+    assert entries == (rejected(),)
+
+
+@pytest.mark.requirement("B13", "C6", "U6")
+async def test_what_does_not_wait_with_just_this_definition_is_not_rejected(stores: Stores) -> None:
+    before = await with_quarantine(stores)
+    assert not await stores.catalogs.reject(ORG, SERVER, ECHO, REJECTION, rejected(6))
+    assert not await stores.catalogs.reject(ORG, SERVER, a_definition("other"), REJECTION, rejected(7))
+    assert not await stores.catalogs.reject(OTHER_ORG, SERVER, CHANGED, REJECTION, rejected(8))
+    assert (await stored(stores), (await stored(stores)).revision) == (before, before.revision)
+    assert await stores.catalogs.reject(ORG, SERVER, CHANGED, REJECTION, rejected(9))
+    assert not await stores.catalogs.reject(ORG, SERVER, CHANGED, replace(REJECTION, by="usr_eve"), rejected(10))
+    await stores.catalogs.approve(ORG, SERVER, CHANGED, approved(11))
+    assert not await stores.catalogs.reject(ORG, SERVER, CHANGED, REJECTION, rejected(12))
+    assert dict((await stored(stores)).rejected) == {}
+    entries = await all_of(partial(stores.audit.page, ORG, AuditFilter(action="mcp_server.tool_rejected")))
+    assert entries == (rejected(9),)
 
 
 @pytest.mark.requirement("B13")

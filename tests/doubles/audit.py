@@ -34,6 +34,7 @@ def matches(entry: AuditEvent, wanted: AuditFilter) -> bool:
     """Whether all conditions hold."""
     return (
         (wanted.action is None or _action_matches(entry.action.value, wanted.action))
+        and (wanted.decisions is None or entry.action in wanted.decisions)
         and wanted.actor in (None, entry.actor)
         and wanted.resource in (None, entry.resource)
         and wanted.run_id in (None, entry.run_id)

@@ -6,8 +6,8 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found, require_version
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
+from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved, with_rejected
 from domain.mcp.server import McpServer
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
@@ -106,16 +106,36 @@ class InMemoryMcpCatalogStore:
     ) -> bool:
         """Take the tool out of quarantine, if it stands there with this definition."""
         catalog = await self.load(organization_id, server_id)
-        tool = None if catalog is None else pinned_tool(catalog, definition.name)
-        if catalog is None or tool is None or tool.state is DefinitionState.APPROVED:
+        if catalog is None or _state_of(catalog, definition) in (None, DefinitionState.APPROVED):
             return False
-        if tool.definition.digest != definition.digest:
-            return False
-        approved = with_approved(catalog, definition.name)
-        self._state.catalogs[server_id] = replace(approved, revision=catalog.revision + 1)
-        self._state.record(audit)
+        self._replace(with_approved(catalog, definition.name), audit)
         return True
+
+    async def reject(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        rejection: Rejection,
+        audit: AuditEvent,
+    ) -> bool:
+        """Keep the tool out, if it waits with this definition."""
+        catalog = await self.load(organization_id, server_id)
+        if catalog is None or _state_of(catalog, definition) is not DefinitionState.QUARANTINED:
+            return False
+        self._replace(with_rejected(catalog, definition.name, rejection), audit)
+        return True
+
+    def _replace(self, catalog: McpCatalog, audit: AuditEvent) -> None:
+        self._state.catalogs[catalog.server_id] = replace(catalog, revision=catalog.revision + 1)
+        self._state.record(audit)
 
     def _has(self, organization_id: OrganizationId, server_id: McpServerId) -> bool:
         server = self._state.servers.get(server_id)
         return server is not None and server.organization_id == organization_id
+
+
+def _state_of(catalog: McpCatalog, definition: McpToolDefinition) -> DefinitionState | None:
+    """The state of the tool; None if it has another definition."""
+    tool = pinned_tool(catalog, definition.name)
+    return None if tool is None or tool.definition.digest != definition.digest else tool.state

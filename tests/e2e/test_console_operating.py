@@ -1,5 +1,6 @@
 """Pages by which a company is operated: everybody can read them, in light and dark, at three widths."""
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -139,3 +140,32 @@ def test_pages_of_operation_can_be_read_by_everybody(
         assert person.page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} is wider than the screen"
     assert person.complaints == []
     person.page.context.close()
+
+
+# The last one: the tool does not wait after it.
+def test_a_tool_is_rejected_by_a_key_and_the_history_says_by_whom(browser: Browser, company: Company) -> None:
+    company.service.start_run("refunds", "Pay back order 3.")
+    person = Person(browser, company.service.url)
+    person.sign_in(company.service.key)
+    page = person.page
+    person.go("/console/inbox?item=tool:catalog:look")
+    detail = page.locator("#detail")
+    detail.get_by_label("Reason, if you reject it").fill("Who needs it?")
+    page.locator(".items [aria-current=true]").focus()
+    page.keyboard.press("d")
+    expect(page.locator("#decided")).to_contain_text("look: rejected")
+    person.go("/console/inbox/decided?kind=tool")
+    row = page.get_by_role("row", name="look")
+    expect(row).to_contain_text("rejected")
+    expect(row).to_contain_text("Who needs it?")
+    expect(row.locator("time")).to_have_text(re.compile("just now|min ago"))
+    person.go("/console/inbox")
+    expect(page.locator(".items .due").first).to_have_text(re.compile(r"ends in 2[34] h"))
+    person.go("/console/servers/catalog")
+    page.get_by_text("Rejected (1)").click()
+    page.get_by_role("button", name="Approve look after all").click()
+    expect(page.get_by_text("Rejected (1)")).to_have_count(0)
+    tools = company.service.call("GET", "/mcp-servers/catalog/tools")["data"]
+    assert [tool["state"] for tool in tools if tool["name"] == "look"] == ["approved"]
+    assert person.complaints == []
+    page.context.close()

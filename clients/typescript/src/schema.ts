@@ -399,7 +399,7 @@ export interface components {
          * @description The audited actions. The values are part of the public contract.
          * @enum {string}
          */
-        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approval_given" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "impersonation.begun" | "impersonation.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
+        AuditAction: "run.started" | "run.completed" | "run.failed" | "run.cancelled" | "run.question_answered" | "session.halted" | "thread.released" | "thread.deleted" | "tool.executed" | "tool.failed" | "tool.blocked" | "tool.approval_given" | "tool.approved" | "tool.denied" | "mcp_server.created" | "mcp_server.updated" | "mcp_server.deleted" | "mcp_server.tested" | "mcp_server.authorized" | "account.connected" | "account.disconnected" | "mcp_server.installed" | "mcp_server.install_failed" | "mcp_server.uninstalled" | "mcp_server.tool_quarantined" | "mcp_server.tool_approved" | "mcp_server.tool_rejected" | "agent.created" | "agent.updated" | "agent.deleted" | "organization.created" | "organization.updated" | "gateway_session.created" | "gateway_session.revoked" | "key.created" | "key.revoked" | "identity_provider.created" | "identity_provider.updated" | "identity_provider.deleted" | "identity_provider.scim_token_created" | "identity_provider.scim_token_revoked" | "group.created" | "group.updated" | "group.deleted" | "role.created" | "role.updated" | "role.deleted" | "user.provisioned" | "user.created" | "user.signed_in" | "user.updated" | "user.removed" | "session.ended" | "impersonation.begun" | "impersonation.ended" | "source.added" | "source.deleted" | "model_provider.created" | "model_provider.updated" | "model_provider.tested" | "model_provider.deleted" | "runs.cancelled" | "runs.requeued" | "webhook_key.created" | "webhook_delivery.retried" | "push_config.created" | "push_config.deleted" | "schedule.created" | "schedule.updated" | "schedule.deleted" | "schedule.fired" | "schedule.not_fired" | "workflow.created" | "workflow.updated" | "workflow.deleted" | "workflow.run_started" | "workflow.run_resumed" | "workflow.run_stopped" | "workflow.run_completed" | "workflow.run_failed" | "workflow.run_cancelled" | "secret.set" | "secret.deleted" | "secret.key_rotated" | "audit.pruned" | "retention.applied";
         /**
          * AuditEventPage
          * @description A page of audit events; `next_cursor` is null on the last one.
@@ -1384,7 +1384,7 @@ export interface components {
          * @description Whether a tool may be used. The values are part of the public contract.
          * @enum {string}
          */
-        DefinitionState: "approved" | "quarantined";
+        DefinitionState: "approved" | "quarantined" | "rejected";
         /**
          * DeliveryState
          * @description The state of a delivery. The values are part of the public contract.
@@ -3424,8 +3424,8 @@ export interface components {
         };
         /**
          * PinnedToolView
-         * @description A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
-         *     since its approval. Then `diff` shows the change as a unified diff.
+         * @description A tool and its approval: `state` is `approved`, `quarantined` if it is new or changed since
+         *     its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a unified diff.
          */
         PinnedToolView: {
             /** @description Name of the tool at its server. */
@@ -3448,12 +3448,14 @@ export interface components {
             idempotent_hint: boolean;
             /** @description The server says whether the tool may delete or overwrite; null if it does not say. */
             destructive_hint: boolean | null;
-            /** @description `quarantined` if it is new or changed since its approval. */
+            /** @description `quarantined` if it is new or changed since its approval, and waits for a person; `rejected` if a person has refused this definition. Runs get approved tools only. */
             state: components["schemas"]["DefinitionState"];
             /** @description Digest of the definition; an approval names it. */
             digest: string;
-            /** @description The change that an approval would accept, as a unified diff. Only for a quarantined tool. */
+            /** @description The change that an approval would accept, as a unified diff. Not for an approved tool. */
             diff?: string;
+            /** @description Who rejected the definition. Only for a rejected tool. */
+            rejection?: components["schemas"]["RejectionView"];
         };
         /**
          * PlannedNodeView
@@ -3787,6 +3789,35 @@ export interface components {
             registry_entry: string | null;
             /** @description The latest version, if it is another one. */
             newer_version: string | null;
+        };
+        /**
+         * RejectDefinitionBody
+         * @description The `digest` of the reviewed definition, and the `reason`, which people see.
+         * @example {
+         *       "digest": "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+         *       "reason": "It asks for the session token."
+         *     }
+         */
+        RejectDefinitionBody: {
+            /** @description Digest of the definition, as the list of tools has it. */
+            digest?: string | null;
+            /** @description Why; shown to people, not to models. */
+            reason?: string | null;
+        };
+        /**
+         * RejectionView
+         * @description A person's refusal of a tool's definition.
+         */
+        RejectionView: {
+            /** @description Id of the API key or user. */
+            by: string;
+            /**
+             * Format: date-time
+             * @description When.
+             */
+            at: string;
+            /** @description Why; null if not said. */
+            reason: string | null;
         };
         /**
          * ReplayWorkflowRunBody

@@ -17,6 +17,7 @@ def audit_entry(
     ids: IdSource,
     at: datetime,
     server_id: McpServerId | None = None,
+    tool: str | None = None,
     duration_ms: int | None = None,
     details: JsonObject | None = None,
 ) -> AuditEvent:
@@ -30,6 +31,7 @@ def audit_entry(
         resource=resource,
         at=at,
         server_id=server_id,
+        tool=tool,
         duration_ms=duration_ms,
         details=details or {},
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.audit.chain import ChainHead, ChainKey, ChainKeys, Entry, Link
 from domain.audit.chain_check import StoredLink
-from domain.audit.event import AuditEvent
+from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import OrganizationId
 
 PruneEntry = Callable[[int, int], AuditEvent]
@@ -20,7 +20,7 @@ removed."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
     """Conditions that an entry must all meet; None does not restrict. `action` may end in `.*`
-    (`tool.*`). `since` is inclusive, `until` exclusive."""
+    (`tool.*`). `decisions` are some of `DECISIONS`. `since` is inclusive, `until` exclusive."""
 
     action: str | None = None
     actor: str | None = None
@@ -30,6 +30,7 @@ class AuditFilter:
     server_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+    decisions: tuple[AuditAction, ...] | None = None
 
 
 class AuditLog(Protocol):

@@ -2,17 +2,12 @@
 
 from dataclasses import dataclass
 
+from application.mcp.definition_decisions import definition_audit, definition_changed, definition_to_decide
 from application.mcp.ports import McpCatalogStore, McpServerStore
-from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
-from domain.audit.event import AuditAction, AuditEvent
-from domain.errors import ServiceError, conflict, existing
+from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
-from domain.identity.permission import Permission
-from domain.ids import AuditEventId
-from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tool
-from domain.mcp.server import McpServer
-from domain.tools.names import model_facing_name
+from domain.mcp.pinning import DefinitionState, PinnedTool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +23,7 @@ class ApproveDefinitionCommand:
 
 class ApproveDefinition:
     """Rules:
-    - Admins approve. The current definition becomes the approved one.
+    - Admins approve. The current definition becomes the approved one, also if it was rejected before.
     - Later runs have the tool; a run under way with another definition does not.
     - Approving an approved tool changes nothing; otherwise audited `mcp_server.tool_approved`.
 
@@ -44,38 +39,13 @@ class ApproveDefinition:
 
     async def execute(self, command: ApproveDefinitionCommand) -> PinnedTool:
         principal = command.principal
-        principal.require(Permission.SERVERS_MANAGE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
-        catalog = await self._catalogs.load(principal.organization_id, server.id)
-        tool = existing(None if catalog is None else pinned_tool(catalog, command.tool), "MCP tool", command.tool)
-        if command.digest not in (None, tool.definition.digest):
-            raise _changed(command.tool)
+        server, tool = await definition_to_decide(
+            principal, command.server, command.tool, command.digest, servers=self._servers, catalogs=self._catalogs
+        )
         if tool.state is DefinitionState.APPROVED:
             return tool
-        audit = self._audit(principal, server, tool)
+        action, now = AuditAction.MCP_SERVER_TOOL_APPROVED, self._clock.now()
+        audit = definition_audit(principal, action, server, tool, ids=self._ids, at=now)
         if not await self._catalogs.approve(principal.organization_id, server.id, tool.definition, audit):
-            raise _changed(command.tool)
+            raise definition_changed(command.tool)
         return PinnedTool(definition=tool.definition, approved=tool.definition)
-
-    def _audit(self, principal: Principal, server: McpServer, tool: PinnedTool) -> AuditEvent:
-        slug, name = server.config.slug, tool.definition.name
-        return AuditEvent(
-            id=AuditEventId(self._ids.new("aud")),
-            organization_id=principal.organization_id,
-            action=AuditAction.MCP_SERVER_TOOL_APPROVED,
-            actor=principal.key_id,
-            resource=server.id,
-            at=self._clock.now(),
-            tool=model_facing_name(slug, name),
-            server_id=server.id,
-            details={
-                "slug": slug,
-                "name": name,
-                "change": "new" if tool.approved is None else "changed",
-                "digest": tool.definition.digest,
-            },
-        )
-
-
-def _changed(tool: str) -> ServiceError:
-    return conflict("mcp_tool_changed", f"The definition of the tool {tool!r} has changed; read the difference again.")

@@ -12,7 +12,7 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import GatewaySessionId, McpServerId, OrganizationId, RunId, ThreadId, UserId
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.client_request import ClientRequest
 from domain.mcp.elicitation import Elicitation
 from domain.mcp.installation import Installation
@@ -25,27 +25,21 @@ class McpServerStore(Protocol):
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
         """Raises: CONFLICT `mcp_server_slug_taken`."""
-        ...
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
         """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
-        ...
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id (`mcp_…`) or slug."""
-        ...
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
         """Newest first."""
-        ...
 
     async def is_empty(self) -> bool:
         """Whether no organization has a server."""
-        ...
 
     async def delete(self, organization_id: OrganizationId, server_id: McpServerId, audit: AuditEvent) -> bool:
         """Remove the server and its catalog. False if there is none."""
-        ...
 
 
 class McpCatalogStore(Protocol):
@@ -53,7 +47,6 @@ class McpCatalogStore(Protocol):
 
     async def load(self, organization_id: OrganizationId, server_id: McpServerId) -> McpCatalog | None:
         """The stored snapshot; None if the server was never listed."""
-        ...
 
     async def save(
         self,
@@ -69,7 +62,6 @@ class McpCatalogStore(Protocol):
         - False, and nothing is stored, if another snapshot was stored meanwhile.
         - A catalog of an unknown server is dropped, without its audit entries.
         """
-        ...
 
     async def approve(
         self,
@@ -78,8 +70,17 @@ class McpCatalogStore(Protocol):
         definition: McpToolDefinition,
         audit: AuditEvent,
     ) -> bool:
-        """Approve a tool in quarantine. False, and nothing is stored, if it is not there with this definition."""
-        ...
+        """Approve a tool in quarantine, or a rejected one. False, and nothing is stored, if it is not there with this definition."""
+
+    async def reject(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        rejection: Rejection,
+        audit: AuditEvent,
+    ) -> bool:
+        """Reject a tool in quarantine. False, and nothing is stored, if it does not wait there with this definition."""
 
 
 class ContentKind(StrEnum):
@@ -383,7 +384,6 @@ class McpInstaller(Protocol):
 
     def log(self, server: McpServer) -> str:
         """The bounded output of the newest installation; empty without one."""
-        ...
 
     async def tidy(self) -> tuple[InstalledServer, ...]:
         """Remove remains of interrupted installations; returns the complete ones. Only before the first `install`."""

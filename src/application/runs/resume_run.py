@@ -200,6 +200,7 @@ class ResumeRun:
             request_id=call.elicitation.request_id,
             input=sealed(answered, self._box),
             next=answered.current,
+            action=answer.action,
         )
 
 

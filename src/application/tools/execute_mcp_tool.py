@@ -203,7 +203,7 @@ class ExecuteMcpTool:
         stored = None if catalog is None else pinned_tool(catalog, binding.tool_name)
         if stored is None:
             return failure_text.unregistered_tool(tool.name)
-        if stored.state is DefinitionState.QUARANTINED:
+        if stored.state is not DefinitionState.APPROVED:
             return failure_text.quarantined_tool(tool.name)
         if not stored.definition.is_same_as(binding.definition):
             return failure_text.changed_tool(tool.name)

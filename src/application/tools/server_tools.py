@@ -25,7 +25,7 @@ def overview_of(server: McpServer, catalog: McpCatalog) -> ServerOverview:
         slug=server.config.slug,
         tools=tuple(sorted((bound_tool(server, tool, pin=pin) for tool in offered), key=lambda tool: tool.name)),
         instructions=None if instructions is None else _capped(instructions),
-        awaiting_approval=len(catalog.quarantined),
+        awaiting_approval=catalog.awaiting_approval,
         settled=catalog.server_version == server.version and not hides_lost_tools(server),
         hides_lost=hides_lost_tools(server),
     )

@@ -16,6 +16,7 @@ class AuditAction(StrEnum):
     RUN_COMPLETED = "run.completed"
     RUN_FAILED = "run.failed"
     RUN_CANCELLED = "run.cancelled"
+    RUN_QUESTION_ANSWERED = "run.question_answered"
     SESSION_HALTED = "session.halted"
     THREAD_RELEASED = "thread.released"
     THREAD_DELETED = "thread.deleted"
@@ -37,6 +38,7 @@ class AuditAction(StrEnum):
     MCP_SERVER_UNINSTALLED = "mcp_server.uninstalled"
     MCP_SERVER_TOOL_QUARANTINED = "mcp_server.tool_quarantined"
     MCP_SERVER_TOOL_APPROVED = "mcp_server.tool_approved"
+    MCP_SERVER_TOOL_REJECTED = "mcp_server.tool_rejected"
     AGENT_CREATED = "agent.created"
     AGENT_UPDATED = "agent.updated"
     AGENT_DELETED = "agent.deleted"
@@ -96,6 +98,21 @@ class AuditAction(StrEnum):
     SECRET_KEY_ROTATED = "secret.key_rotated"
     AUDIT_PRUNED = "audit.pruned"
     RETENTION_APPLIED = "retention.applied"
+
+
+DECISIONS = (
+    AuditAction.TOOL_APPROVAL_GIVEN,
+    AuditAction.TOOL_APPROVED,
+    AuditAction.TOOL_DENIED,
+    AuditAction.RUN_QUESTION_ANSWERED,
+    AuditAction.WORKFLOW_RUN_RESUMED,
+    AuditAction.MCP_SERVER_TOOL_APPROVED,
+    AuditAction.MCP_SERVER_TOOL_REJECTED,
+    AuditAction.THREAD_RELEASED,
+    AuditAction.MCP_SERVER_AUTHORIZED,
+)
+"""What people decide about what waited for them. Entries of these actions have an index, whose condition has them in this
+order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,6 +122,19 @@ class SkippedTool:
     reason: str
 
 
+MAX_REASON = 500
+"""Characters of the reason of a rejection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """A person's refusal of a tool's definition. `by` is the id of a key or a user, `reason` is for people."""
+
+    by: str
+    at: datetime
+    reason: str | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class McpCatalog:
     """The tools of one server at `taken_at`, sorted by name.
@@ -130,6 +143,7 @@ class McpCatalog:
       to the approved definition, or to None if none was ever approved.
     - `dormant` holds approved definitions of tools that the server does not list at present. A
       catalog that was just listed has neither.
+    - `rejected` names those of the quarantined tools whose present definition a person has refused.
     - `revision` counts the stored catalogs of the server. A catalog replaces only the revision that
       it was derived from.
     """
@@ -144,6 +158,7 @@ class McpCatalog:
     taken_at: datetime
     quarantined: Mapping[str, McpToolDefinition | None] = field(default_factory=dict)
     dormant: tuple[McpToolDefinition, ...] = ()
+    rejected: Mapping[str, Rejection] = field(default_factory=dict)
     revision: int = field(default=0, compare=False)
 
     def find(self, name: str) -> McpToolDefinition | None:
@@ -156,6 +171,11 @@ class McpCatalog:
         if not self.quarantined:
             return self.tools
         return tuple(tool for tool in self.tools if tool.name not in self.quarantined)
+
+    @property
+    def awaiting_approval(self) -> int:
+        """How many tools wait for a person: those in quarantine that no one has rejected."""
+        return len(self.quarantined) - len(self.rejected)
 
     @cached_property
     def _by_name(self) -> dict[str, McpToolDefinition]:

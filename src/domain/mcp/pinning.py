@@ -12,7 +12,7 @@ from enum import StrEnum
 from itertools import chain
 
 from domain.hidden_text import escaped, revealed
-from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 
 DIFF_LIMIT = 16_000
 """Most characters of a difference that are shown."""
@@ -25,19 +25,26 @@ class DefinitionState(StrEnum):
 
     APPROVED = "approved"
     QUARANTINED = "quarantined"
+    """Not before a person has approved the definition."""
+    REJECTED = "rejected"
+    """Not: a person has refused the definition. It waits for no one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedTool:
-    """A tool as its server describes it now, and its approved definition, if any."""
+    """A tool as its server describes it now, its approved definition, if any, and the refusal of the present one, if
+    any."""
 
     definition: McpToolDefinition
     approved: McpToolDefinition | None
+    rejection: Rejection | None = None
 
     @property
     def state(self) -> DefinitionState:
         same = self.approved is not None and self.approved.is_same_as(self.definition)
-        return DefinitionState.APPROVED if same else DefinitionState.QUARANTINED
+        if same:
+            return DefinitionState.APPROVED
+        return DefinitionState.QUARANTINED if self.rejection is None else DefinitionState.REJECTED
 
     @property
     def diff(self) -> str:
@@ -54,7 +61,11 @@ def pinned_tool(catalog: McpCatalog, name: str) -> PinnedTool | None:
 
 def as_pinned(catalog: McpCatalog, tool: McpToolDefinition) -> PinnedTool:
     """A tool of a stored catalog."""
-    return PinnedTool(definition=tool, approved=catalog.quarantined.get(tool.name, tool))
+    return PinnedTool(
+        definition=tool,
+        approved=catalog.quarantined.get(tool.name, tool),
+        rejection=catalog.rejected.get(tool.name),
+    )
 
 
 def pinned_tools(catalog: McpCatalog) -> tuple[PinnedTool, ...]:
@@ -84,7 +95,7 @@ class Pinning:
     tools are approved, except those that `holds` says to hold for review.
 
     A tool that is no longer listed becomes dormant. It is usable again when it returns with its
-    approved definition.
+    approved definition. A rejection holds while the rejected definition is listed.
     """
 
     def __init__(
@@ -129,14 +140,19 @@ class Pinning:
             yield
         quarantined: dict[str, McpToolDefinition | None] = {}
         gone = dict(approved)
+        rejected: dict[str, Rejection] = {}
         for tool in self.catalog.tools:
             gone.pop(tool.name, None)
             known = approved.get(tool.name)
             if known is None or not known.is_same_as(tool):
                 quarantined[tool.name] = known
+                if (rejection := _rejection_of(tool, previous)) is not None:
+                    rejected[tool.name] = rejection
             yield
         dormant = tuple(gone[name] for name in sorted(gone))
-        self.catalog = replace(self.catalog, quarantined=quarantined, dormant=dormant, revision=previous.revision)
+        self.catalog = replace(
+            self.catalog, quarantined=quarantined, dormant=dormant, rejected=rejected, revision=previous.revision
+        )
 
     def _find_news(self) -> Iterator[None]:
         previous, quarantined = self._previous, self.catalog.quarantined
@@ -177,7 +193,22 @@ def pinned(
 
 def with_approved(catalog: McpCatalog, name: str) -> McpCatalog:
     """The catalog with the current definition of the tool approved."""
-    return replace(catalog, quarantined={tool: old for tool, old in catalog.quarantined.items() if tool != name})
+    return replace(
+        catalog,
+        quarantined={tool: old for tool, old in catalog.quarantined.items() if tool != name},
+        rejected={tool: rejection for tool, rejection in catalog.rejected.items() if tool != name},
+    )
+
+
+def with_rejected(catalog: McpCatalog, name: str, rejection: Rejection) -> McpCatalog:
+    """The catalog with the current definition of the quarantined tool rejected."""
+    return replace(catalog, rejected={**catalog.rejected, name: rejection})
+
+
+def _rejection_of(tool: McpToolDefinition, previous: McpCatalog) -> Rejection | None:
+    """The refusal of this definition."""
+    before = previous.find(tool.name) if tool.name in previous.rejected else None
+    return None if before is None or not before.is_same_as(tool) else previous.rejected[tool.name]
 
 
 def definition_diff(approved: McpToolDefinition | None, current: McpToolDefinition) -> str:

@@ -6,7 +6,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import AuditEventId, id_near
 from domain.json_value import JsonObject, canonical_digest
 from domain.policy.decision import Decision
-from domain.runs.ledger import ToolCall
+from domain.runs.ledger import InputAnswer, ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.tools.result import ToolOutcome
 
@@ -68,6 +68,26 @@ def tool_call_audit(
         duration_ms=call.duration_ms,
         arguments_digest=canonical_digest(call.params),
         details=details,
+    )
+
+
+def answer_audit(run: Run, call: ToolCall, answer: InputAnswer, *, actor: str, at: datetime) -> tuple[AuditEvent, ...]:
+    """A person answered, declined or dismissed a question of the call's server. What they wrote is not in the entry."""
+    if answer.action is None:
+        return ()
+    return (
+        AuditEvent(
+            id=AuditEventId(id_near("aud", run.id, call.id, "answer", answer.request_id)),
+            organization_id=run.organization_id,
+            action=AuditAction.RUN_QUESTION_ANSWERED,
+            actor=actor,
+            resource=call.id,
+            at=at,
+            run_id=run.id,
+            tool=call.name,
+            server_id=call.server_id,
+            details={"request_id": answer.request_id, "answer": answer.action.value},
+        ),
     )
 
 

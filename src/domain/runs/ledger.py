@@ -8,7 +8,7 @@ from domain.approvals.approval import ApprovalRequest
 from domain.copies import with_changes
 from domain.ids import McpServerId, RunId, ToolCallId
 from domain.json_value import JsonObject
-from domain.mcp.elicitation import Elicitation
+from domain.mcp.elicitation import Elicitation, ElicitationAction
 from domain.tools.capabilities import ToolCapability, ToolType, capability_of
 from domain.tools.result import ToolOutcome, ToolResult
 
@@ -128,9 +128,10 @@ class ToolCall:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputAnswer:
     """An answer to a waiting call: `input` is the sealed round with it, `next` the question after
-    `request_id`, if any."""
+    `request_id`, if any. `action` is what a person did; None if the question settled itself."""
 
     tool_call_id: ToolCallId
     request_id: str
     input: bytes
     next: Elicitation | None
+    action: ElicitationAction | None = None

@@ -12,7 +12,7 @@ from domain.errors import Violation, conflict, invalid
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
 from domain.runs.approvals import approved_call, denied_result
-from domain.runs.audit_trail import tool_call_audit
+from domain.runs.audit_trail import answer_audit, tool_call_audit
 from domain.runs.change import RunChange, RunFacts
 from domain.runs.closing import lacks_display_only
 from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
@@ -81,6 +81,11 @@ class Resumption:
             outcomes=tuple(decided.values()),
             audit=(
                 *(entry for id_, outcome in decided.items() for entry in _audit(run, calls[id_], outcome)),
+                *(
+                    entry
+                    for answer in self.answers
+                    for entry in answer_audit(run, calls[answer.tool_call_id], answer, actor=self.actor, at=self.at)
+                ),
                 *(tool_call_audit(run, call, actor=self.actor) for call in settled),
             ),
         )

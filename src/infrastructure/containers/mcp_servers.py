@@ -32,6 +32,7 @@ from application.mcp.queries import (
 from application.mcp.refresh_mcp_server import RefreshMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer
 from application.mcp.registries import GetRegistryEntry, ListMcpRegistries, SearchMcpRegistry
+from application.mcp.reject_definition import RejectDefinition
 from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
@@ -186,6 +187,7 @@ class McpServers(containers.DeclarativeContainer):
         RefreshMcpServer, servers=Storage.fresh_servers, catalog_updater=catalog_updater, switch=mcp_switch
     )
     approve_definition = singleton(ApproveDefinition, servers=Storage.fresh_servers, catalogs=Storage.fresh_catalogs)
+    reject_definition = singleton(RejectDefinition, servers=Storage.fresh_servers, catalogs=Storage.fresh_catalogs)
     disconnect_mcp_server = singleton(
         DisconnectMcpServer, servers=Storage.fresh_servers, connections=announced_connections, statuses=server_statuses
     )

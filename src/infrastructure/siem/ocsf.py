@@ -59,6 +59,7 @@ _ACTIONS = {
     "tool.blocked": _Kind(_DETECTION, 1, _LOW),
     "mcp_server.tool_quarantined": _Kind(_DETECTION, 1, _MEDIUM),
     "mcp_server.tool_approved": _Kind(_DETECTION, 3),
+    "mcp_server.tool_rejected": _Kind(_DETECTION, 3),
 }
 _TITLES = {
     "session.halted": "Policy or a canary token stopped an agent",
@@ -66,6 +67,7 @@ _TITLES = {
     "tool.blocked": "Policy blocked a tool call",
     "mcp_server.tool_quarantined": "An MCP server changed the definition of a tool",
     "mcp_server.tool_approved": "A changed tool of an MCP server was approved",
+    "mcp_server.tool_rejected": "A changed tool of an MCP server was rejected",
 }
 _VERBS = {"created": 1, "added": 1, "set": 3, "updated": 3, "deleted": 4, "removed": 4, "revoked": 4}
 """Activities of API Activity by the last word of an action; others are 99."""

@@ -9,6 +9,7 @@ from interfaces.console.canvas import CanvasChoices
 from interfaces.console.failures import failure_handlers
 from interfaces.console.first_agent import FirstAgent
 from interfaces.console.inbox import Inbox
+from interfaces.console.inbox_history import InboxHistory
 from interfaces.console.named import Named
 from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
@@ -31,6 +32,7 @@ from interfaces.console.routes import (
     identity_providers,
     impersonation,
     inbox,
+    inbox_bulk,
     keys,
     model_providers,
     organizations,
@@ -71,6 +73,7 @@ from interfaces.console.routes.compare import Comparison
 from interfaces.console.routes.frame import Frame
 from interfaces.console.routes.gateway_sessions import GatewayPages
 from interfaces.console.routes.inbox import InboxPages
+from interfaces.console.routes.inbox_bulk import BulkDecisions
 from interfaces.console.routes.keys import KeyPages
 from interfaces.console.routes.model_providers import ModelProviderPages
 from interfaces.console.routes.overview import Overview
@@ -131,6 +134,8 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "comparison": built_by(container, Comparison, run_costs=run_costs),
         "inbox_pages": built_by(container, InboxPages, inbox=collected),
         "frame": built_by(container, Frame, inbox=collected, run_starters=run_starters),
+        "bulk_decisions": built_by(container, BulkDecisions, inbox=collected),
+        "inbox_history": built_by(container, InboxHistory, run_starters=run_starters),
         "waiting_approvals": built_by(container, WaitingApprovals),
         "people_pages": built_by(container, PeoplePages),
         "role_pages": built_by(container, RolePages),
@@ -138,7 +143,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "overview_charts": built_by(container, OverviewCharts),
         "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
         "registry_pages": built_by(container, RegistryPages),
-        "server_pages": built_by(container, ServerPages),
+        "server_pages": built_by(container, ServerPages, run_starters=run_starters),
         "server_trial": built_by(container, ServerTrial),
         "agent_pages": built_by(container, AgentPages, run_starters=run_starters),
         "first_agent": built_by(container, FirstAgent),
@@ -192,6 +197,8 @@ def console_routes() -> list[HTTPRouteHandler]:
         identity_providers,
         impersonation,
         inbox,
+        inbox_bulk,
+        inbox_bulk,
         keys,
         model_providers,
         organizations,

@@ -57,6 +57,11 @@ class InboxKind(StrEnum):
         return _WORDS[self]
 
     @property
+    def at_its_end(self) -> str:
+        """What happens if no one decides in time."""
+        return "then its node fails" if self is InboxKind.NODE else "then the call is denied"
+
+    @property
     def whom(self) -> str:
         """Who may end it, by the role."""
         return _WHOM[self]

@@ -96,6 +96,7 @@ SENTENCES: Mapping[str, str] = {
     "/servers-new": "The server is added.",
     "/servers-registries/{registry}/{namespace}/{name}": "The server is added.",
     "/servers/{slug}/approve": "The tool is approved.",
+    "/servers/{slug}/reject": "The tool is rejected.",
     "/servers/{slug}/delete": "The server is deleted.",
     "/servers/{slug}/disconnect": "The server is disconnected. The next call connects it.",
     "/servers/{slug}/edit": "The server is saved.",

@@ -61,6 +61,12 @@ OF_RUNS = (
     Case(method="GET", path="/v1/runs/count", role=Role.VIEWER),
     Case(method="GET", path="/v1/runs/export", role=Role.VIEWER),
 )
+# The tool is approved.
+OF_TOOLS = (
+    Case(method="GET", path="/v1/mcp-servers/{server}/tools", role=Role.VIEWER, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/tools/{tool}/approve", role=Role.ADMIN, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/tools/{tool}/reject", role=Role.ADMIN, status=409, foreign=True),
+)
 # No registry is configured, which only those who may read registries are told.
 IN_A_REGISTRY = "/v1/mcp-registries/{registry}/servers"
 OF_REGISTRIES = (

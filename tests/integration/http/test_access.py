@@ -9,7 +9,7 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
-from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, OF_RUNS, Case
+from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, OF_RUNS, OF_TOOLS, Case
 from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 from tests.people_builders import a_console_session, a_user
 
@@ -42,8 +42,7 @@ CASES = [
     Case(method="POST", path="/v1/mcp-servers/{server}/refresh", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
     Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),
-    Case(method="GET", path="/v1/mcp-servers/{server}/tools", role=Role.VIEWER, foreign=True),
-    Case(method="POST", path="/v1/mcp-servers/{server}/tools/{tool}/approve", role=Role.ADMIN, foreign=True),
+    *OF_TOOLS,
     Case(method="GET", path="/v1/mcp-servers/{server}/status", role=Role.VIEWER, foreign=True),
     Case(method="GET", path="/v1/mcp-servers/{server}/logs", role=Role.OPERATOR, foreign=True),
     Case(method="GET", path="/v1/tools", role=Role.VIEWER),

@@ -7,7 +7,7 @@ import pytest
 
 from domain.identity.role import Role
 from tests.composition import MODEL
-from tests.integration.http.service import OTHER_ADMIN, Act, Service, token_of
+from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_canaries import a_halted_run
 from tests.integration.http.test_console import browse, signed_in, waiting_run
 from tests.integration.http.test_webhooks import URL, started
@@ -117,16 +117,6 @@ async def test_budgets_are_gauges_of_what_was_spent_today(service: Service) -> N
     shown = await page(service, "/budgets")
     assert 'value="0" aria-label="Budget of guide"' in shown
     assert "of $2.00" in shown
-
-
-async def test_decided_approvals_show_who_decided_and_why(service: Service) -> None:
-    _, approval = await waiting_run(service)
-    assert "Nothing has been decided yet." in await page(service, "/approvals-decided")
-    service.worker.act = Act.FINISH
-    await send(service, f"/approvals/{approval}", decision="deny", reason="Not on a Sunday.")
-    shown = await page(service, "/approvals-decided")
-    assert "Not on a Sunday." in shown
-    assert 'class="status denied"' in shown
 
 
 async def test_all_runs_are_stopped_at_once_by_operators(service: Service) -> None:

@@ -13,6 +13,7 @@ from interfaces.console.inbox import MOST
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_canaries import a_halted_run
 from tests.integration.http.test_console import browse, signed_in, waiting_run
+from tests.integration.http.test_quarantine import FILES, listed
 
 pytestmark = pytest.mark.requirement("U6")
 HERE = {"hx-current-url": "http://agents.example.com/console/inbox"}
@@ -142,3 +143,25 @@ async def test_a_thread_in_quarantine_waits_until_it_is_released(service: Servic
     released = await send(service, f"/threads/{thread}/release")
     assert (released.status_code, released.headers["hx-trigger"]) == (200, "item-settled")
     assert thread not in await page(service, "/inbox")
+
+
+async def changed_tools(service: Service, *names: str) -> dict[str, str]:
+    """A server `files` whose tools are in quarantine: their digests."""
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    await listed(service, **dict.fromkeys(names, "As it was."))
+    return {name: str(tool["digest"]) for name, tool in (await listed(service, **dict.fromkeys(names, "New."))).items()}
+
+
+async def test_a_rejected_tool_leaves_the_inbox_and_stays_on_the_page_of_its_server(service: Service) -> None:
+    digest = (await changed_tools(service, "echo"))["echo"]
+    assert "/console/servers/files/reject" in await page(service, "/inbox?item=tool:files:echo")
+    answer = await send(service, "/servers/files/reject", tool="echo", digest=digest, reason="It tells all.")
+    assert (answer.status_code, answer.headers["hx-trigger"]) == (200, "item-settled")
+    assert "rejected" in answer.text
+    assert "Nothing waits for a person" in await page(service, "/parts/inbox")
+    server = await page(service, "/servers/files")
+    assert "It tells all." in server
+    assert "Rejected (1)" in server
+    assert (await send(service, "/servers/files/reject", token_of(Role.OPERATOR), tool="echo")).status_code == 403
+    await send(service, "/servers/files/approve", tool="echo", digest=digest)
+    assert "Rejected (" not in await page(service, "/servers/files")

@@ -98,3 +98,22 @@ async def test_what_cannot_be_approved_is_a_problem(service: Service) -> None:
     await listed(service, echo="Says it again.")
     wrong = await service.call("POST", "/v1/mcp-servers/files/tools/echo/approve", json={"digests": "x"})
     problem_of(wrong, 422, "body_invalid")
+
+
+@pytest.mark.requirement("U6")
+async def test_a_tool_is_rejected_with_a_reason_and_approved_after_all(service: Service) -> None:
+    await service.call("POST", "/v1/mcp-servers", json=FILES)
+    await listed(service, echo="Says it again.")
+    changed = await listed(service, echo="Says it to all.")
+    path = "/v1/mcp-servers/files/tools/echo"
+    problem_of(await service.call("POST", f"{path}/reject", json={"digest": "sha256:0"}), 409, "mcp_tool_changed")
+    problem_of(await service.call("POST", f"{path}/reject", json={"reason": "x" * 501}), 422, "body_invalid")
+    body = {"digest": changed["echo"]["digest"], "reason": "It tells all."}
+    rejected = await service.call("POST", f"{path}/reject", json=body)
+    assert rejected.status_code == 200
+    found = rejected.json()
+    assert (found["state"], found["diff"]) == ("rejected", changed["echo"]["diff"])
+    assert (found["rejection"]["reason"], set(found["rejection"])) == ("It tells all.", {"by", "at", "reason"})
+    assert (await listed(service, echo="Says it to all."))["echo"]["state"] == "rejected"
+    assert (await service.call("POST", f"{path}/approve")).json()["state"] == "approved"
+    problem_of(await service.call("POST", f"{path}/reject"), 409, "mcp_tool_approved")

@@ -1,22 +1,26 @@
-"""The inbox is counted every few seconds: what it asks reads no runs and threads that wait for nothing."""
+"""The inbox is counted every few seconds: what it asks reads no runs and threads that wait for nothing. Its history reads
+decisions only."""
 
 import pytest
 from sqlalchemy import Connection, Select
 from sqlalchemy.dialects.sqlite import dialect
 
+from application.audit.ports import AuditFilter
 from application.runs.ports import RunFilter
 from application.workflows.ports import WorkflowRunFilter
+from domain.audit.event import AuditAction
 from domain.runs.run import RunStatus
 from domain.workflows.run import WorkflowRunStatus
+from infrastructure.persistence.audit.log import matching
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs import filters
 from infrastructure.persistence.runs.rows import select_run
-from infrastructure.persistence.tables import run, workflow_run
+from infrastructure.persistence.tables import audit_event, run, workflow_run
 from infrastructure.persistence.threads.store import quarantined
 from infrastructure.persistence.workflows import run_store
 from infrastructure.persistence.workflows.run_rows import OUTLINE
-from tests.builders import ORG
+from tests.builders import ORG, START
 
 _WAITING = RunFilter(status=RunStatus.REQUIRES_ACTION)
 _WAITING_WORKFLOWS = WorkflowRunFilter(status=WorkflowRunStatus.REQUIRES_ACTION)
@@ -40,8 +44,14 @@ _WAITING_WORKFLOWS = WorkflowRunFilter(status=WorkflowRunStatus.REQUIRES_ACTION)
             .limit(101),
             "ix_workflow_run_unfinished",
         ),
+        (
+            matching(ORG, AuditFilter(decisions=(AuditAction.THREAD_RELEASED,), since=START))
+            .order_by(audit_event.c.at.desc(), audit_event.c.id.desc())
+            .limit(51),
+            "ix_audit_event_decisions",
+        ),
     ],
-    ids=["threads", "runs", "workflow runs"],
+    ids=["threads", "runs", "workflow runs", "decisions"],
 )
 async def test_what_waits_is_found_by_its_small_index(
     sqlite: SqliteDatabase, statement: Select[tuple[object, ...]], index: str

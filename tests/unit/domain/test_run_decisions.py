@@ -4,10 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from domain.audit.event import AuditAction
+from domain.mcp.elicitation import Elicitation, ElicitationAction
 from domain.runs.change import RunFacts
 from domain.runs.claiming import ClaimFacts, abandoned_message, decide_claim
 from domain.runs.events import RunEventType
-from domain.runs.ledger import ToolCall, ToolCallState
+from domain.runs.ledger import InputAnswer, ToolCall, ToolCallState
 from domain.runs.resuming import Resumption
 from domain.runs.run import MAX_LEASE_EXPIRATIONS, MultitaskStrategy, Run, RunStatus
 from domain.runs.starting import ThreadFacts, make_room
@@ -192,6 +194,24 @@ def test_a_run_is_resumed_once_nothing_is_pending_any_more() -> None:
     stays = first.decide(waiting(DISPLAYED, other)).changed_run
     assert (stays.status, [use.id for use in stays.pending]) == (RunStatus.REQUIRES_ACTION, [other.id])
     assert first.decide(waiting(DISPLAYED)).changed_run.status is RunStatus.QUEUED
+
+
+@pytest.mark.requirement("C5", "U6")
+@pytest.mark.parametrize(("action", "entries"), [(ElicitationAction.DECLINE, 1), (None, 0)])
+def test_who_answers_a_question_is_audited_without_what_they_wrote(
+    action: ElicitationAction | None, entries: int
+) -> None:
+    asked = Elicitation(request_id="1.colour", message="Which?", schema={"type": "object", "properties": {}})
+    call = replace(EXECUTABLE, state=ToolCallState.AWAITING_INPUT, elicitation=asked, input=b"sealed")
+    run = CLAIMED.suspended((replace(a_tool_use(call), elicitation=asked),))
+    answer = InputAnswer(tool_call_id=call.id, request_id="1.colour", input=b"secret", next=None, action=action)
+    step = Resumption(answers=(answer,), actor=KEY, at=after(1)).decide(RunFacts(run=run, open_calls=(call,))).step
+    assert step is not None
+    found = [entry for entry in step.audit if entry.action is AuditAction.RUN_QUESTION_ANSWERED]
+    assert len(found) == entries
+    for entry in found:
+        assert (entry.actor, entry.resource, entry.run_id, entry.tool) == (KEY, call.id, run.id, call.name)
+        assert entry.details == {"request_id": "1.colour", "answer": "decline"}
 
 
 @pytest.mark.requirement("D5")

@@ -93,7 +93,7 @@ class ApproversView(TypedDict):
     """Names of groups."""
 
 
-AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approval_given', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'impersonation.begun', 'impersonation.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
+AuditAction: TypeAlias = Literal['run.started', 'run.completed', 'run.failed', 'run.cancelled', 'run.question_answered', 'session.halted', 'thread.released', 'thread.deleted', 'tool.executed', 'tool.failed', 'tool.blocked', 'tool.approval_given', 'tool.approved', 'tool.denied', 'mcp_server.created', 'mcp_server.updated', 'mcp_server.deleted', 'mcp_server.tested', 'mcp_server.authorized', 'account.connected', 'account.disconnected', 'mcp_server.installed', 'mcp_server.install_failed', 'mcp_server.uninstalled', 'mcp_server.tool_quarantined', 'mcp_server.tool_approved', 'mcp_server.tool_rejected', 'agent.created', 'agent.updated', 'agent.deleted', 'organization.created', 'organization.updated', 'gateway_session.created', 'gateway_session.revoked', 'key.created', 'key.revoked', 'identity_provider.created', 'identity_provider.updated', 'identity_provider.deleted', 'identity_provider.scim_token_created', 'identity_provider.scim_token_revoked', 'group.created', 'group.updated', 'group.deleted', 'role.created', 'role.updated', 'role.deleted', 'user.provisioned', 'user.created', 'user.signed_in', 'user.updated', 'user.removed', 'session.ended', 'impersonation.begun', 'impersonation.ended', 'source.added', 'source.deleted', 'model_provider.created', 'model_provider.updated', 'model_provider.tested', 'model_provider.deleted', 'runs.cancelled', 'runs.requeued', 'webhook_key.created', 'webhook_delivery.retried', 'push_config.created', 'push_config.deleted', 'schedule.created', 'schedule.updated', 'schedule.deleted', 'schedule.fired', 'schedule.not_fired', 'workflow.created', 'workflow.updated', 'workflow.deleted', 'workflow.run_started', 'workflow.run_resumed', 'workflow.run_stopped', 'workflow.run_completed', 'workflow.run_failed', 'workflow.run_cancelled', 'secret.set', 'secret.deleted', 'secret.key_rotated', 'audit.pruned', 'retention.applied']
 """The audited actions. The values are part of the public contract."""
 
 
@@ -459,7 +459,7 @@ class DeclaredToolView(TypedDict):
     """JSON Schema of its structured results; null if it has none."""
 
 
-DefinitionState: TypeAlias = Literal['approved', 'quarantined']
+DefinitionState: TypeAlias = Literal['approved', 'quarantined', 'rejected']
 """Whether a tool may be used. The values are part of the public contract."""
 
 
@@ -1340,36 +1340,6 @@ class PermissionView(TypedDict):
     """What it permits."""
 
 
-class PinnedToolView(TypedDict):
-    """
-    A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
-    since its approval. Then `diff` shows the change as a unified diff.
-    """
-
-    name: str
-    """Name of the tool at its server."""
-    model_name: str
-    """Name of the tool as models see it."""
-    description: str
-    """Description of the tool."""
-    parameters: dict[str, Any]
-    """JSON Schema of its arguments."""
-    output_schema: dict[str, Any] | None
-    """JSON Schema of its structured results; null if it has none."""
-    read_only_hint: bool
-    """The server says that the tool changes nothing."""
-    idempotent_hint: bool
-    """The server says that repeating a call changes nothing more."""
-    destructive_hint: bool | None
-    """The server says whether the tool may delete or overwrite; null if it does not say."""
-    state: DefinitionState
-    """`quarantined` if it is new or changed since its approval."""
-    digest: str
-    """Digest of the definition; an approval names it."""
-    diff: NotRequired[str]
-    """The change that an approval would accept, as a unified diff. Only for a quarantined tool."""
-
-
 class PlannedNodeView(TypedDict):
     """
     A node as executed: after the nodes in `after`. `connected_tool_node_ids` are exactly an
@@ -1566,6 +1536,26 @@ class RegistryVersionView(TypedDict):
     """The server's entry; null for a server from no registry."""
     newer_version: str | None
     """The latest version, if it is another one."""
+
+
+class RejectDefinitionBody(TypedDict):
+    """The `digest` of the reviewed definition, and the `reason`, which people see."""
+
+    digest: NotRequired[str | None]
+    """Digest of the definition, as the list of tools has it."""
+    reason: NotRequired[str | None]
+    """Why; shown to people, not to models."""
+
+
+class RejectionView(TypedDict):
+    """A person's refusal of a tool's definition."""
+
+    by: str
+    """Id of the API key or user."""
+    at: str
+    """When."""
+    reason: str | None
+    """Why; null if not said."""
 
 
 class ReplayWorkflowRunBody(TypedDict):
@@ -3671,24 +3661,6 @@ class McpServerBody(TypedDict):
     """Whether it is used."""
 
 
-class McpServerToolsView(TypedDict):
-    """
-    Tools of a server as of `taken_at`, null if never listed. `next_cursor` is null on the
-    last page. Each page lists what was `skipped`.
-    """
-
-    data: list[PinnedToolView]
-    """The entries of the page, in the order of the list."""
-    next_cursor: str | None
-    """Cursor of the next page; null on the last one."""
-    skipped: list[SkippedToolView]
-    """Tools that could not be registered. Each page lists all of them."""
-    taken_at: str | None
-    """Time of the listing; null if never listed."""
-    protocol_version: str | None
-    """Version of the protocol at that time; null if the tools are declared."""
-
-
 class McpServerView(TypedDict):
     """
     A registered server; `env` and `headers` show no values. `version` is that of its package;
@@ -3993,6 +3965,38 @@ class OpenedGatewaySessionView(TypedDict):
     """Bearer token of the session: `dgs_…`. It is shown only once."""
     url: str | None
     """Where clients connect; null if the service listens on no port."""
+
+
+class PinnedToolView(TypedDict):
+    """
+    A tool and its approval: `state` is `approved`, `quarantined` if it is new or changed since
+    its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a unified diff.
+    """
+
+    name: str
+    """Name of the tool at its server."""
+    model_name: str
+    """Name of the tool as models see it."""
+    description: str
+    """Description of the tool."""
+    parameters: dict[str, Any]
+    """JSON Schema of its arguments."""
+    output_schema: dict[str, Any] | None
+    """JSON Schema of its structured results; null if it has none."""
+    read_only_hint: bool
+    """The server says that the tool changes nothing."""
+    idempotent_hint: bool
+    """The server says that repeating a call changes nothing more."""
+    destructive_hint: bool | None
+    """The server says whether the tool may delete or overwrite; null if it does not say."""
+    state: DefinitionState
+    """`quarantined` if it is new or changed since its approval, and waits for a person; `rejected` if a person has refused this definition. Runs get approved tools only."""
+    digest: str
+    """Digest of the definition; an approval names it."""
+    diff: NotRequired[str]
+    """The change that an approval would accept, as a unified diff. Not for an approved tool."""
+    rejection: NotRequired[RejectionView]
+    """Who rejected the definition. Only for a rejected tool."""
 
 
 class PolicyDecisionView(TypedDict):
@@ -5270,6 +5274,24 @@ class McpServerPage(TypedDict):
     """The entries of the page, in the order of the list."""
     next_cursor: str | None
     """Cursor of the next page; null on the last one."""
+
+
+class McpServerToolsView(TypedDict):
+    """
+    Tools of a server as of `taken_at`, null if never listed. `next_cursor` is null on the
+    last page. Each page lists what was `skipped`.
+    """
+
+    data: list[PinnedToolView]
+    """The entries of the page, in the order of the list."""
+    next_cursor: str | None
+    """Cursor of the next page; null on the last one."""
+    skipped: list[SkippedToolView]
+    """Tools that could not be registered. Each page lists all of them."""
+    taken_at: str | None
+    """Time of the listing; null if never listed."""
+    protocol_version: str | None
+    """Version of the protocol at that time; null if the tools are declared."""
 
 
 class MessageCompletedEvent(TypedDict):

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, select
 
 from application.audit.ports import AuditFilter
 from application.system.pages import Page, PageRequest
-from domain.audit.event import AuditEvent
+from domain.audit.event import DECISIONS, AuditEvent
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit.rows import audit_event_of, record
 from infrastructure.persistence.columns.paging import newest_first
@@ -24,7 +24,7 @@ class SqlAuditLog:
     async def page(
         self, organization_id: OrganizationId, wanted: AuditFilter, request: PageRequest
     ) -> Page[AuditEvent]:
-        statement = _matching(organization_id, wanted)
+        statement = matching(organization_id, wanted)
 
         def unit(connection: Connection) -> Page[AuditEvent]:
             return newest_first(
@@ -42,8 +42,15 @@ class SqlAuditLog:
         await self._database.write(lambda connection: record(connection, audit), scope=audit.organization_id)
 
 
-def _matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[Any]:
+def matching(organization_id: OrganizationId, wanted: AuditFilter) -> Select[Any]:
+    """Matching entries, to be ordered."""
     return select(audit_event).where(audit_event.c.organization_id == organization_id, *conditions(wanted))
+
+
+# Literal in the statement, so that the partial index over decisions is used.
+_is_decision = audit_event.c.action.in_(
+    bindparam("all_decisions", [action.value for action in DECISIONS], expanding=True, literal_execute=True)
+)
 
 
 def conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
@@ -54,6 +61,8 @@ def conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         found.append(columns.action.startswith(wanted.action[:-1], autoescape=True))
     elif wanted.action is not None:
         found.append(columns.action == wanted.action)
+    if wanted.decisions is not None:
+        found += [_is_decision, columns.action.in_([action.value for action in wanted.decisions])]
     for column, value in (
         (columns.actor, wanted.actor),
         (columns.resource, wanted.resource),

@@ -41,5 +41,5 @@ MCP_SERVERS = CachedReads(
 MCP_CATALOGS = CachedReads(
     table="mcp_server_state",
     reads=(McpCatalogStore.load,),
-    writes=(McpCatalogStore.save, McpCatalogStore.approve),
+    writes=(McpCatalogStore.save, McpCatalogStore.approve, McpCatalogStore.reject),
 )

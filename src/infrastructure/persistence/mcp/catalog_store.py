@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, Text, and_, bindparam, delete, select, type_coerce, update
+from sqlalchemy import Connection, Text, Update, and_, bindparam, delete, select, type_coerce, update
 
 from application.system.turns import in_turns
 from application.webhooks.notices import of_tools
 from domain.audit.event import AuditEvent
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.pinning import DefinitionState
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow
@@ -27,6 +27,7 @@ from infrastructure.persistence.mcp.rows import (
     first_position_of,
     pinned_tool_of,
     state_row,
+    text_of_rejection,
 )
 from infrastructure.persistence.tables import mcp_server, mcp_server_state, mcp_tool_definition
 from infrastructure.persistence.webhooks.notice_rows import add_notices
@@ -41,6 +42,7 @@ _pinned = select(
     type_coerce(mcp_tool_definition.c.definition, Text).label("definition"),
     mcp_tool_definition.c.standing,
     type_coerce(mcp_tool_definition.c.approved_definition, Text).label("approved_definition"),
+    type_coerce(mcp_tool_definition.c.rejection, Text).label("rejection"),
 )
 _is_listed = and_(
     mcp_tool_definition.c.server_id == bindparam("of_server"),
@@ -62,11 +64,9 @@ _lock = (
 )
 _drop_state = delete(mcp_server_state).where(mcp_server_state.c.server_id == bindparam("server_id"))
 _insert_state = mcp_server_state.insert()
-_approve = (
-    update(mcp_tool_definition)
-    .where(_is_listed, mcp_tool_definition.c.name == bindparam("of_tool"))
-    .values(standing=None, approved_definition=None)
-)
+_change_tool = update(mcp_tool_definition).where(_is_listed, mcp_tool_definition.c.name == bindparam("of_tool"))
+_approve = _change_tool.values(standing=None, approved_definition=None, rejection=None)
+_reject = _change_tool.values(rejection=bindparam("rejection_json", type_=Text))
 _count_up = (
     update(mcp_server_state)
     .where(mcp_server_state.c.server_id == bindparam("of_server"))
@@ -96,12 +96,15 @@ class SqlMcpCatalogStore:
         tools: list[McpToolDefinition] = []
         quarantined: dict[str, McpToolDefinition | None] = {}
         dormant: list[McpToolDefinition] = []
+        rejected: dict[str, Rejection] = {}
         async for row in in_turns(rows):
             tool = pinned_tool_of(row)
             (dormant if row.standing == DORMANT else tools).append(tool.definition)
             if tool.approved is not tool.definition:
                 quarantined[tool.definition.name] = tool.approved
-        return catalog_of(state, tools, quarantined, dormant)
+            if tool.rejection is not None:
+                rejected[tool.definition.name] = tool.rejection
+        return catalog_of(state, tools, quarantined, dormant, rejected)
 
     async def save(
         self,
@@ -165,6 +168,30 @@ class SqlMcpCatalogStore:
         audit: AuditEvent,
     ) -> bool:
         """Take the tool out of quarantine, if it has this definition."""
+        return await self._decide(organization_id, server_id, definition, audit, change=_approve, values={})
+
+    async def reject(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        rejection: Rejection,
+        audit: AuditEvent,
+    ) -> bool:
+        """Store the refusal, if the tool waits with this definition."""
+        values = {"rejection_json": text_of_rejection(rejection)}
+        return await self._decide(organization_id, server_id, definition, audit, change=_reject, values=values)
+
+    async def _decide(
+        self,
+        organization_id: OrganizationId,
+        server_id: McpServerId,
+        definition: McpToolDefinition,
+        audit: AuditEvent,
+        *,
+        change: Update,
+        values: dict[str, str],
+    ) -> bool:
         wanted = {"organization_id": organization_id, "server_id": server_id}
 
         def unit(connection: Connection) -> bool:
@@ -174,9 +201,11 @@ class SqlMcpCatalogStore:
             if row is None:
                 return False
             tool = pinned_tool_of(row)
-            if tool.state is DefinitionState.APPROVED or tool.definition.digest != definition.digest:
+            waits = tool.state is DefinitionState.QUARANTINED
+            may_change = waits or (tool.state is DefinitionState.REJECTED and change is _approve)
+            if not may_change or tool.definition.digest != definition.digest:
                 return False
-            connection.execute(_approve, {**listed, "of_tool": definition.name})
+            connection.execute(change, {**listed, **values, "of_tool": definition.name})
             connection.execute(_count_up, {"of_server": server_id})
             record(connection, audit)
             return True

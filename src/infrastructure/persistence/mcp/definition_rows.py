@@ -38,7 +38,9 @@ _revision = (
 )
 _of_server = _table.server_id == bindparam("server_id")
 _insert = mcp_tool_definition.insert().values(
-    definition=bindparam("definition_json", type_=Text), approved_definition=bindparam("approved_json", type_=Text)
+    definition=bindparam("definition_json", type_=Text),
+    approved_definition=bindparam("approved_json", type_=Text),
+    rejection=bindparam("rejection_json", type_=Text),
 )
 _insert_on_sqlite = Prepared(_insert.inline(), columns=[column.name for column in mcp_tool_definition.columns])
 _count = (

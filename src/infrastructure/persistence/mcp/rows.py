@@ -13,7 +13,7 @@ from domain.mcp.auth import (
     ServerAuth,
     TokenExchangeAuth,
 )
-from domain.mcp.catalog import McpCatalog, McpToolDefinition
+from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.installation import Installation
 from domain.mcp.pinning import PinnedTool
 from domain.mcp.server import McpServer, McpServerConfig
@@ -38,6 +38,7 @@ _config = json_fields(McpServerConfig, without=_SECRET)
 _secrets = json_fields(McpServerConfig, only=_SECRET, codecs=_AUTH)
 _description = json_fields(McpCatalog, only=("protocol_version", "server_name", "instructions", "skipped"))
 _definition = json_fields(McpToolDefinition)
+_rejection = json_fields(Rejection)
 
 
 def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
@@ -118,12 +119,13 @@ def definition_rows(
     """One row for each tool and each dormant definition, with JSON as text."""
 
     def row(position: int, tool: McpToolDefinition) -> dict[str, object]:
-        standing = former = None
+        standing = former = rejection = None
         if position >= len(catalog.tools):
             standing = DORMANT
         elif tool.name in catalog.quarantined:
             former = catalog.quarantined[tool.name]
             standing = NEW if former is None else CHANGED
+            rejection = catalog.rejected.get(tool.name)
         return {
             "server_id": catalog.server_id,
             "position": first_position + position,
@@ -132,9 +134,14 @@ def definition_rows(
             "definition_json": _text_of(tool),
             "standing": standing,
             "approved_json": None if former is None else _text_of(former),
+            "rejection_json": None if rejection is None else text_of_rejection(rejection),
         }
 
     return (row(position, tool) for position, tool in enumerate((*catalog.tools, *catalog.dormant)))
+
+
+def text_of_rejection(rejection: Rejection) -> str:
+    return encode(_rejection.write(rejection))
 
 
 def _text_of(tool: McpToolDefinition) -> str:
@@ -147,7 +154,8 @@ def pinned_tool_of(row: AnyRow) -> PinnedTool:
     if row.standing in (None, DORMANT):
         return PinnedTool(definition=definition, approved=definition)
     former = None if row.approved_definition is None else _definition_of(row.approved_definition)
-    return PinnedTool(definition=definition, approved=former)
+    rejection = None if row.rejection is None else _rejection.read(decode(row.rejection))
+    return PinnedTool(definition=definition, approved=former, rejection=rejection)
 
 
 def _definition_of(text: str) -> McpToolDefinition:
@@ -162,6 +170,7 @@ def catalog_of(
     tools: Sequence[McpToolDefinition],
     quarantined: Mapping[str, McpToolDefinition | None],
     dormant: Sequence[McpToolDefinition],
+    rejected: Mapping[str, Rejection],
 ) -> McpCatalog:
     """From a row of `mcp_server_state`, and what is in the ordered rows of its tools."""
     return McpCatalog(
@@ -171,6 +180,7 @@ def catalog_of(
         taken_at=state.taken_at,
         quarantined=quarantined,
         dormant=tuple(dormant),
+        rejected=rejected,
         revision=state.revision,
         **_description.values(state.description),
     )

@@ -1,4 +1,4 @@
--- revision 0110
+-- revision 0112
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -110,7 +110,7 @@ CREATE TABLE mcp_tool_definition (
 	name TEXT NOT NULL,
 	definition TEXT NOT NULL,
 	standing TEXT,
-	approved_definition TEXT,
+	approved_definition TEXT, rejection TEXT,
 	CONSTRAINT pk_mcp_tool_definition PRIMARY KEY (server_id, position),
 	CONSTRAINT fk_mcp_tool_definition_server_id_mcp_server FOREIGN KEY(server_id) REFERENCES mcp_server (id) ON DELETE CASCADE
 );
@@ -921,3 +921,4 @@ CREATE INDEX ix_webhook_delivery_workflow_run_id ON webhook_delivery (workflow_r
 CREATE INDEX ix_webhook_delivery_server_id ON webhook_delivery (server_id);
 CREATE INDEX ix_webhook_delivery_inbox ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined');
 CREATE INDEX ix_thread_forked_from ON thread (forked_from) WHERE forked_from IS NOT NULL;
+CREATE INDEX ix_audit_event_decisions ON audit_event (organization_id, at, id) WHERE action IN ('tool.approval_given', 'tool.approved', 'tool.denied', 'run.question_answered', 'workflow.run_resumed', 'mcp_server.tool_approved', 'mcp_server.tool_rejected', 'thread.released', 'mcp_server.authorized');

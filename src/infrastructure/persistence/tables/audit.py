@@ -28,6 +28,15 @@ audit_event = Table(
         "run_id",
         where="run_id IS NOT NULL",
     ),
+    partial_index(
+        "ix_audit_event_decisions",
+        "organization_id",
+        "at",
+        "id",
+        where="action IN ('tool.approval_given', 'tool.approved', 'tool.denied', 'run.question_answered',"
+        " 'workflow.run_resumed', 'mcp_server.tool_approved', 'mcp_server.tool_rejected', 'thread.released',"
+        " 'mcp_server.authorized')",
+    ),
     sqlite_with_rowid=False,
 )
 

@@ -39,7 +39,7 @@ mcp_server_state = Table(
 )
 
 # `standing` is null for an approved tool. `new`: never approved. `changed`: `approved_definition`
-# was approved. `dormant`: approved, but not listed now.
+# was approved. `dormant`: approved, but not listed now. `rejection`: a person has refused the definition of a `new` or `changed` one.
 mcp_tool_definition = Table(
     "mcp_tool_definition",
     metadata,
@@ -50,6 +50,7 @@ mcp_tool_definition = Table(
     Column("definition", JsonText, nullable=False),
     Column("standing", PlainText),
     Column("approved_definition", JsonText),
+    Column("rejection", JsonText),
     Index(None, "server_id", "name"),
 )
 

@@ -29,7 +29,7 @@ from interfaces.cli.commands.mcp_install import (
     uninstall_server,
 )
 from interfaces.cli.commands.mcp_registries import add_from_registry, newer_version, search_registry
-from interfaces.cli.commands.mcp_tools import approve_tools, list_tools
+from interfaces.cli.commands.mcp_tools import approve_tools, list_tools, reject_tools
 from interfaces.cli.failures import FAILED, ApiProblem, BadUsage
 from interfaces.cli.field_values import field_values
 from interfaces.cli.mcp_view import reached_by, show_outcome, show_server
@@ -362,6 +362,10 @@ mcp_app.command(
     "approve",
     epilog="Examples: dragoman mcp approve time; dragoman mcp approve time now; dragoman mcp approve time --all",
 )(approve_tools)
+mcp_app.command(
+    "reject",
+    epilog='Examples: dragoman mcp reject time now --reason "It asks for secrets."; dragoman mcp reject time --all',
+)(reject_tools)
 mcp_app.command("authorize", epilog="Example: dragoman mcp authorize tickets")(authorize_server)
 mcp_app.command("connect", epilog="Example: dragoman mcp connect time")(connect_server)
 mcp_app.command("disconnect", epilog="Example: dragoman mcp disconnect time")(disconnect_server)

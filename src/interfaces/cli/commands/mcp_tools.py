@@ -1,17 +1,19 @@
 """`dragoman mcp`: the tools of servers, and their approval."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
-from domain.json_value import JsonValue
+from domain.json_value import JsonObject, JsonValue
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
 from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.failures import BadUsage
 from interfaces.cli.mcp_view import is_quarantined, show_difference, show_tools
-from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.mcp_servers.views import McpServerToolsView
+from interfaces.cli.session import JsonFlag, Session, session_of
+from interfaces.http.mcp_servers.views import McpServerToolsView, PinnedToolView
 
 
 def list_tools(
@@ -36,46 +38,100 @@ def list_tools(
     session.perform(show)
 
 
+ToolArgument = Annotated[str | None, typer.Argument(metavar="TOOL", help="The server's own name of the tool.")]
+DigestOption = Annotated[
+    str | None,
+    typer.Option("--digest", metavar="DIGEST", help="Only if this is still the definition of TOOL."),
+]
+
+
 def approve_tools(
     context: typer.Context,
     *,
     slug: ServerArgument,
-    tool: Annotated[str | None, typer.Argument(metavar="TOOL", help="The server's own name of the tool.")] = None,
+    tool: ToolArgument = None,
     everything: Annotated[bool, typer.Option("--all", help="Approve every tool in quarantine.")] = False,
-    digest: Annotated[
-        str | None,
-        typer.Option("--digest", metavar="DIGEST", help="Approve TOOL only if this is still its definition."),
-    ] = None,
+    digest: DigestOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Approve tools that are new or changed since their approval. Without TOOL and --all, show
+    """Approve tools that are new or changed since their approval, or TOOL that was rejected. Without TOOL and --all, show
     the differences."""
-    session = session_of(context)
+    decision = _Decision(verb="approve", done="Approved", states=("quarantined", "rejected"), fields={})
+    _decide(session_of(context), decision, slug, tool, everything=everything, digest=digest, as_json=as_json)
+
+
+def reject_tools(
+    context: typer.Context,
+    *,
+    slug: ServerArgument,
+    tool: ToolArgument = None,
+    everything: Annotated[bool, typer.Option("--all", help="Reject every tool in quarantine.")] = False,
+    digest: DigestOption = None,
+    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for other people.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Reject tools that are new or changed since their approval: agents do not get them, and they wait for no one until
+    they change again. Without TOOL and --all, show the differences."""
+    fields: JsonObject = {} if reason is None else {"reason": reason}
+    decision = _Decision(verb="reject", done="Rejected", states=("quarantined",), fields=fields)
+    _decide(session_of(context), decision, slug, tool, everything=everything, digest=digest, as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decision:
+    """What is done with tools that are in one of these states when they are named; all of a server are those that wait."""
+
+    verb: str
+    done: str
+    states: tuple[str, ...]
+    fields: JsonObject
+
+
+def _decide(
+    session: Session,
+    decision: _Decision,
+    slug: str,
+    tool: str | None,
+    *,
+    everything: bool,
+    digest: str | None,
+    as_json: bool,
+) -> None:
     if tool is not None and everything:
         raise BadUsage("Give either TOOL or --all.")
     if digest is not None and tool is None:
         raise BadUsage("--digest requires a TOOL.")
 
-    async def approve(api: ServiceApi) -> None:
+    async def decide(api: ServiceApi) -> None:
         found = read_as(McpServerToolsView, await api.get(path_to("mcp-servers", slug, "tools")))["data"]
-        named = [entry for entry in found if entry["name"] == tool]
-        if tool is not None and not named:
-            raise BadUsage(f"{slug} lists no tool {tool!r}. `dragoman mcp tools {slug}` shows them.")
-        meant = [entry for entry in (named or found) if is_quarantined(entry)]
+        if tool is None:
+            meant = [entry for entry in found if is_quarantined(entry)]
+            left = f"Nothing of {slug} is in quarantine."
+        else:
+            named = _named(found, slug, tool)
+            meant = [entry for entry in named if entry["state"] in decision.states]
+            left = f"{tool} is {named[0]['state']}."
         answers: list[JsonValue] = []
         for entry in meant:
             if not as_json:
                 show_difference(session.terminal, entry)
             if tool is not None or everything:
-                path = path_to("mcp-servers", slug, "tools", entry["name"], "approve")
-                # Approves exactly the shown definition.
-                answers.append(await api.post(path, {"digest": digest or entry["digest"]}))
-                session.terminal.note(f"Approved {entry['name']}.")
+                path = path_to("mcp-servers", slug, "tools", entry["name"], decision.verb)
+                # Decides about exactly the shown definition.
+                answers.append(await api.post(path, {"digest": digest or entry["digest"], **decision.fields}))
+                session.terminal.note(f"{decision.done} {entry['name']}.")
             else:
                 answers.append({"name": entry["name"], "digest": entry["digest"], "diff": entry.get("diff", "")})
         if as_json:
             session.terminal.json({"data": answers})
         elif not meant:
-            session.terminal.note(f"Nothing of {slug} is in quarantine." if tool is None else f"{tool} is approved.")
+            session.terminal.note(left)
 
-    session.perform(approve)
+    session.perform(decide)
+
+
+def _named(tools: Sequence[PinnedToolView], slug: str, tool: str) -> list[PinnedToolView]:
+    found = [entry for entry in tools if entry["name"] == tool]
+    if not found:
+        raise BadUsage(f"{slug} lists no tool {tool!r}. `dragoman mcp tools {slug}` shows them.")
+    return found

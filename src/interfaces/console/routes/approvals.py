@@ -4,7 +4,7 @@ import asyncio
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath, FromQuery
+from litestar.params import FromPath
 from litestar.plugins.htmx import HTMXHeaders
 
 from application.agents.name_agents import NameAgents
@@ -72,31 +72,6 @@ async def show_approvals(
     waiting_approvals: NamedDependency[WaitingApprovals],
 ) -> Response[str]:
     return pages.show(request, "approvals.html", await waiting_approvals.of(request.principal))
-
-
-@get("/approvals-decided")
-async def show_decided(
-    *,
-    request: ConsoleRequest,
-    pages: NamedDependency[Pages],
-    list_approvals: NamedDependency[ListApprovals],
-    name_agents: NamedDependency[NameAgents],
-    cursor: FromQuery[str] = "",
-) -> Response[str]:
-    """Approvals that no longer wait, newest first, with who decided and why."""
-    principal = request.principal
-    page = await list_approvals.execute(
-        principal=principal,
-        wanted=ApprovalFilter(state=None, run_id=None),
-        page=PageRequest(limit=PAGE, cursor=cursor or None),
-    )
-    decided = [each for each in page.items if each.state is not ApprovalState.PENDING]
-    context = {
-        "approvals": decided,
-        "agent_names": await name_agents.execute(principal, (each.agent_id for each in decided)),
-        "next_cursor": page.next_cursor,
-    }
-    return pages.show(request, "approvals_decided.html", context)
 
 
 @get("/parts/approvals")

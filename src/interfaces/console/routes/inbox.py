@@ -1,4 +1,4 @@
-"""The inbox: the list of what waits, one item of it, and decisions on many approvals at a time."""
+"""The inbox: the list of what waits, one item of it, its decision, and what was decided."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -9,18 +9,21 @@ from application.approvals.decide_approval import DecideApproval, DecideApproval
 from application.approvals.queries import GetApproval, WhyNotApprovable, WhyNotEditable
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from domain.approvals.approval import Approval
-from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
+from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import ApprovalId
 from domain.json_value import JsonObject, canonical_digest
 from domain.threads.message import ToolUse
-from interfaces.console.inbox import MOST, Inbox, InboxItem, InboxKind, chosen
-from interfaces.console.inbox_answers import SETTLED, settled
+from interfaces.console.inbox import Inbox, InboxItem, chosen
+from interfaces.console.inbox_answers import settled
+from interfaces.console.inbox_choices import alike, choosable, may_answer
+from interfaces.console.inbox_history import AskedHistory, InboxHistory
 from interfaces.console.json_text import arguments_of
 from interfaces.console.pages import Pages
 from interfaces.console.questions import edited, fields_of, filled
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.routes.inbox_bulk import is_approved
 from interfaces.console.routes.sign_in import Form
 
 
@@ -56,11 +59,12 @@ class InboxPages:
         self, principal: Principal, items: tuple[InboxItem, ...], shown: InboxItem | None
     ) -> dict[str, object]:
         agents = (each.agent_id for each in (*items, shown) if each is not None and each.agent_id is not None)
+        questions = alike(principal, items)
         return {
             "items": items,
-            "why_not": await self._refusals(principal, items),
+            "questions": questions,
+            "choosable": choosable(principal, items, await self._refusals(principal, items), questions),
             "agent_names": await self._name_agents.execute(principal, agents),
-            "may_decide": principal.may(Permission.APPROVALS_DECIDE),
         }
 
     async def _refusals(self, principal: Principal, items: tuple[InboxItem, ...]) -> dict[ApprovalId, ServiceError]:
@@ -102,8 +106,7 @@ class InboxPages:
             schema = None if subject.elicitation is None else subject.elicitation.schema
             context |= {"fields": fields_of(schema or {})}
         if item.workflow_run is not None:
-            own = item.workflow_run.requested_by == principal.key_id and principal.may(Permission.RUNS_START)
-            context |= {"may_answer": own or principal.may(Permission.RUNS_CONTROL)}
+            context |= {"may_answer": may_answer(principal, item)}
         return context
 
     async def schema_of(self, principal: Principal, approval: Approval) -> JsonObject | None:
@@ -125,6 +128,22 @@ async def show_inbox(
     item: FromQuery[str] = "",
 ) -> Response[str]:
     return pages.show(request, "inbox.html", await inbox_pages.of(request.principal, item))
+
+
+@get("/inbox/decided")
+async def show_decided(
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    inbox_history: NamedDependency[InboxHistory],
+    kind: FromQuery[str] = "",
+    since: FromQuery[str] = "",
+    until: FromQuery[str] = "",
+    cursor: FromQuery[str] = "",
+) -> Response[str]:
+    """What people decided, newest first."""
+    asked = AskedHistory(kind=kind, since=since, until=until)
+    return pages.show(request, "inbox_decided.html", await inbox_history.page(request.principal, asked, cursor or None))
 
 
 @get("/parts/inbox")
@@ -158,42 +177,19 @@ async def decide_in_inbox(
 ) -> Response[str]:
     """Approve, with the arguments in the fields of the tool's form, or deny."""
     principal = request.principal
-    is_approved = _is_approved(data.get("decision"))
+    approve = is_approved(data.get("decision"))
     approval = await get_approval.execute(principal, ApprovalId(approval_id))
-    arguments = await _arguments(principal, approval, data, inbox_pages) if is_approved else None
+    arguments = await _arguments(principal, approval, data, inbox_pages) if approve else None
     decided = await decide_approval.execute(
         DecideApprovalCommand(
             principal=principal,
             approval_id=approval.id,
-            approve=is_approved,
+            approve=approve,
             arguments=arguments,
             reason=data.get("reason") or None,
         )
     )
     return settled(pages, request, decided.tool, decided.state.value)
-
-
-@post("/inbox/bulk", status_code=200)
-async def decide_many(
-    request: ConsoleRequest, pages: NamedDependency[Pages], decide_approval: NamedDependency[DecideApproval]
-) -> Response[str]:
-    """Approve or deny the chosen approvals as they are, one after the other; what is not possible is said."""
-    data = await request.form()
-    is_approved = _is_approved(data.get("decision"))
-    prefix = f"{InboxKind.APPROVAL}:"
-    chosen = [each.removeprefix(prefix) for each in data.getall("item", []) if str(each).startswith(prefix)][:MOST]
-    failures: list[str] = []
-    for each in chosen:
-        command = DecideApprovalCommand(
-            principal=request.principal, approval_id=ApprovalId(each), approve=is_approved, arguments=None, reason=None
-        )
-        try:
-            await decide_approval.execute(command)
-        except ServiceError as error:
-            failures.append(error.detail)
-    action = "approved" if is_approved else "denied"
-    context = {"done": len(chosen) - len(failures), "action": action, "failures": failures}
-    return pages.show(request, "parts/bulk.html", context, headers={"HX-Trigger": SETTLED})
 
 
 async def _arguments(
@@ -211,12 +207,6 @@ async def _arguments(
             raise conflict("tool_changed", "The arguments of this tool have changed. Open the item again.")
         arguments = edited(schema, approval.arguments, data)
     return None if arguments == approval.arguments else arguments
-
-
-def _is_approved(decision: object) -> bool:
-    if decision not in ("approve", "deny"):
-        raise invalid("decision_invalid", "Approve or deny.", Violation(path="decision", message="approve or deny"))
-    return decision == "approve"
 
 
 def _sent_before(item: InboxItem, approval: Approval) -> bool:

@@ -117,7 +117,7 @@ class Overview:
             status = await self._server_status.execute(principal=principal, server=server.id)
             catalog = (await self._server_tools.execute(principal, server.id)).catalog
             return ServerLine(
-                server=server, status=status, quarantined=0 if catalog is None else len(catalog.quarantined)
+                server=server, status=status, quarantined=0 if catalog is None else catalog.awaiting_approval
             )
 
         return list(await asyncio.gather(*map(line, page.items)))

@@ -9,17 +9,19 @@ from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerComma
 from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.queries import DescribeConfinement, GetMcpServerLogs, GetMcpServerStatus, GetMcpServerTools
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
+from application.mcp.reject_definition import RejectDefinition, RejectDefinitionCommand
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.mcp.auth import AuthorizationCodeAuth
-from domain.mcp.pinning import DefinitionState, pinned_tools
+from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServerKind
 from interfaces.console.inbox_answers import is_from_inbox, settled
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.overview import RECENT, Overview
 from interfaces.console.routes.sign_in import Form
+from interfaces.console.run_starters import RunStarters
 
 MAX_TOOLS = 300
 MAX_QUARANTINED = 50
@@ -36,11 +38,13 @@ class ServerPages:
         get_mcp_server_status: GetMcpServerStatus,
         get_mcp_server_logs: GetMcpServerLogs,
         describe_confinement: DescribeConfinement,
+        run_starters: RunStarters,
     ) -> None:
         self._tools = get_mcp_server_tools
         self._status = get_mcp_server_status
         self._logs = get_mcp_server_logs
         self._confinement = describe_confinement
+        self._starters = run_starters
 
     async def of(self, principal: Principal, slug: str) -> dict[str, object]:
         """The server, its state and its last listed tools. Raises NOT_FOUND."""
@@ -49,6 +53,7 @@ class ServerPages:
         catalog = found.catalog
         tools = () if catalog is None else pinned_tools(catalog)
         quarantined = [tool for tool in tools if tool.state is DefinitionState.QUARANTINED]
+        rejected = [tool for tool in tools if tool.state is DefinitionState.REJECTED]
         approved = [tool for tool in tools if tool.state is DefinitionState.APPROVED]
         return {
             "server": found.server,
@@ -56,6 +61,9 @@ class ServerPages:
             "status": status,
             "quarantined": quarantined[:MAX_QUARANTINED],
             "quarantined_more": max(0, len(quarantined) - MAX_QUARANTINED),
+            "rejected": rejected[:MAX_QUARANTINED],
+            "rejected_more": max(0, len(rejected) - MAX_QUARANTINED),
+            "names": await self._starters.names(principal, (_refuser(tool) for tool in rejected[:MAX_QUARANTINED])),
             "approved": approved[:MAX_TOOLS],
             "approved_more": max(0, len(approved) - MAX_TOOLS),
             "may_change": principal.may(Permission.SERVERS_MANAGE),
@@ -168,3 +176,32 @@ async def approve_tool(
     if is_from_inbox(request):
         return settled(pages, request, data.get("tool", ""), "approved")
     return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+@post("/servers/{slug:str}/reject", status_code=200)
+async def reject_tool(
+    *,
+    request: ConsoleRequest,
+    slug: FromPath[str],
+    data: Form,
+    pages: NamedDependency[Pages],
+    reject_definition: NamedDependency[RejectDefinition],
+    server_pages: NamedDependency[ServerPages],
+) -> Response[str]:
+    """Keep a tool out, in the shown definition."""
+    await reject_definition.execute(
+        RejectDefinitionCommand(
+            principal=request.principal,
+            server=slug,
+            tool=data.get("tool", ""),
+            digest=data.get("digest"),
+            reason=data.get("reason") or None,
+        )
+    )
+    if is_from_inbox(request):
+        return settled(pages, request, data.get("tool", ""), "rejected")
+    return pages.show(request, "parts/server.html", await server_pages.of(request.principal, slug))
+
+
+def _refuser(tool: PinnedTool) -> str | None:
+    return None if tool.rejection is None else tool.rejection.by

@@ -1,17 +1,18 @@
 // The frame of every page: relative times, copying, the menu of small screens, messages, and a lost connection.
 "use strict";
 (() => {
-  const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short" });
-  const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60]];
   const OLDEST_S = 45 * 86400;
+  const DAY_S = 86400;
 
+  // To the hour up to two days: what ends in 23 h does not end "tomorrow".
   function relative(moment) {
     const seconds = (moment - Date.now()) / 1000;
-    if (Math.abs(seconds) < 50) return seconds > 0 ? "in a moment" : "just now";
-    for (const [unit, length] of UNITS) {
-      if (Math.abs(seconds) >= 0.9 * length) return RELATIVE.format(Math.round(seconds / length), unit);
-    }
-    return RELATIVE.format(Math.round(seconds / 60), "minute");
+    const length = Math.abs(seconds);
+    if (length < 50) return seconds > 0 ? "in a moment" : "just now";
+    const minutes = Math.max(1, Math.round(length / 60));
+    const hours = Math.round(length / 3600);
+    const told = minutes < 60 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.round(length / DAY_S)} days`;
+    return seconds > 0 ? `in ${told}` : `${told} ago`;
   }
 
   // The server writes absolute times; they stay as the title.

@@ -114,8 +114,11 @@ def pinned_tool_view(slug: str, tool: PinnedTool) -> PinnedToolView:
         "state": tool.state.value,
         "digest": tool.definition.digest,
     }
-    if tool.state is DefinitionState.QUARANTINED:
+    if tool.state is not DefinitionState.APPROVED:
         view["diff"] = tool.diff
+    if tool.rejection is not None:
+        rejection = tool.rejection
+        view["rejection"] = {"by": rejection.by, "at": timestamp(rejection.at), "reason": rejection.reason}
     return cast(PinnedToolView, view)
 
 

@@ -21,6 +21,7 @@ from application.mcp.queries import (
 )
 from application.mcp.refresh_mcp_server import RefreshMcpServer, RefreshMcpServerCommand
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
+from application.mcp.reject_definition import RejectDefinition, RejectDefinitionCommand
 from application.mcp.uninstall_mcp_server import UninstallMcpServer, UninstallMcpServerCommand
 from application.mcp.update_mcp_server import UpdateMcpServer, UpdateMcpServerCommand
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
@@ -36,6 +37,7 @@ from interfaces.http.mcp_servers.schemas import (
     ApproveDefinitionBody,
     ImportBody,
     McpServerBody,
+    RejectDefinitionBody,
     TestMcpServerBody,
     UpdateMcpServerBody,
 )
@@ -236,7 +238,7 @@ async def get_mcp_server_tools(
     cursor: PageCursor = None,
 ) -> McpServerToolsView:
     """The last known list; nothing is sent to the server. A tool that is new or changed since
-    its approval is `quarantined`, hidden from runs, and has a `diff`."""
+    its approval is `quarantined` until a person approves or rejects it. Both are hidden from runs, and have a `diff`."""
     return await tools_view(
         await get_mcp_server_tools.execute(principal=request.principal, server=server), limit=limit, cursor=cursor
     )
@@ -266,6 +268,32 @@ async def approve_definition(
     )
     found = await get_mcp_server.execute(principal=request.principal, server=server)
     return pinned_tool_view(found.config.slug, approved)
+
+
+@post(
+    "/mcp-servers/{server:str}/tools/{tool:str}/reject",
+    summary="Reject a tool's current definition",
+    status_code=200,
+    responses=documented(403, 404, 409, 413),
+)
+async def reject_definition(
+    *,
+    request: ApiRequest,
+    server: ServerPath,
+    tool: ToolPath,
+    reject_definition: NamedDependency[RejectDefinition],
+    get_mcp_server: NamedDependency[GetMcpServer],
+    data: JSONBody[RejectDefinitionBody | None] = None,
+) -> PinnedToolView:
+    """Requires the role admin. The tool stays hidden from runs and leaves the inbox, until its definition changes or is
+    approved. With a `digest`, only if it matches the current definition. The body is optional."""
+    given = RejectDefinitionBody() if data is None else data
+    command = RejectDefinitionCommand(
+        principal=request.principal, server=server, tool=tool, digest=given.digest, reason=given.reason
+    )
+    rejected = await reject_definition.execute(command)
+    found = await get_mcp_server.execute(principal=request.principal, server=server)
+    return pinned_tool_view(found.config.slug, rejected)
 
 
 @get("/mcp-servers/{server:str}/status", summary="Read an MCP server's status", responses=documented(404))

@@ -7,6 +7,7 @@ from pydantic import Field
 from application.system.changes import Changes
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.catalog import MAX_REASON
 from domain.mcp.declared_tool import MAX_DECLARED_TOOLS, DeclaredTool
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import (
@@ -195,6 +196,19 @@ class ApproveDefinitionBody(Body):
     examples: ClassVar[tuple[JsonObject, ...]] = ({"digest": f"sha256:{'0' * 64}"},)
 
     digest: str = Field(description="Digest of the definition, as the list of tools has it.")
+
+
+class RejectDefinitionBody(Body):
+    """The `digest` of the reviewed definition, and the `reason`, which people see."""
+
+    examples: ClassVar[tuple[JsonObject, ...]] = (
+        {"digest": f"sha256:{'0' * 64}", "reason": "It asks for the session token."},
+    )
+
+    digest: str | None = Field(default=None, description="Digest of the definition, as the list of tools has it.")
+    reason: Annotated[str, Field(max_length=MAX_REASON)] | None = Field(
+        default=None, description="Why; shown to people, not to models."
+    )
 
 
 class ImportBody(Body):

@@ -168,15 +168,28 @@ class McpToolView(TypedDict):
     ]
 
 
-class PinnedToolView(McpToolView):
-    """A tool and its approval: `state` is `approved`, or `quarantined` if it is new or changed
-    since its approval. Then `diff` shows the change as a unified diff."""
+class RejectionView(TypedDict):
+    """A person's refusal of a tool's definition."""
 
-    state: Annotated[DefinitionState, "`quarantined` if it is new or changed since its approval."]
+    by: Annotated[str, "Id of the API key or user."]
+    at: Annotated[Timestamp, "When."]
+    reason: Annotated[str | None, "Why; null if not said."]
+
+
+class PinnedToolView(McpToolView):
+    """A tool and its approval: `state` is `approved`, `quarantined` if it is new or changed since
+    its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a unified diff."""
+
+    state: Annotated[
+        DefinitionState,
+        "`quarantined` if it is new or changed since its approval, and waits for a person; `rejected` if a person has refused this"
+        " definition. Runs get approved tools only.",
+    ]
     digest: Annotated[str, "Digest of the definition; an approval names it."]
     diff: NotRequired[
-        Annotated[str, "The change that an approval would accept, as a unified diff. Only for a quarantined tool."]
+        Annotated[str, "The change that an approval would accept, as a unified diff. Not for an approved tool."]
     ]
+    rejection: NotRequired[Annotated[RejectionView, "Who rejected the definition. Only for a rejected tool."]]
 
 
 class SkippedToolView(TypedDict):

@@ -29,13 +29,13 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
-from domain.mcp.catalog import McpCatalog
+from domain.mcp.catalog import McpCatalog, Rejection
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputValidation
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import ORG, RUN, SERVER, THREAD, a_catalog, a_definition, a_server, a_tool, an_organization
+from tests.builders import ORG, RUN, SERVER, START, THREAD, a_catalog, a_definition, a_server, a_tool, an_organization
 from tests.doubles.mcp_connections import text_reply
 from tests.mcp_builders import ACCOUNTS
 
@@ -120,6 +120,8 @@ async def test_a_tool_that_is_what_the_run_was_given_is_called_and_held_to_it(se
 
 
 OTHER = a_definition("echo", description="Says it to everyone.")
+WAITING = replace(a_catalog(tools=(ECHO,)), quarantined={"echo": None})
+REJECTED = replace(WAITING, rejected={"echo": Rejection(by="usr_ada", at=START)})
 
 
 @pytest.mark.requirement("B13")
@@ -132,12 +134,8 @@ OTHER = a_definition("echo", description="Says it to everyone.")
             "mcp_tool_quarantined",
             id="changed",
         ),
-        pytest.param(
-            replace(a_catalog(tools=(ECHO,)), quarantined={"echo": None}),
-            "blocked",
-            "mcp_tool_quarantined",
-            id="never approved",
-        ),
+        pytest.param(WAITING, "blocked", "mcp_tool_quarantined", id="never approved"),
+        pytest.param(REJECTED, "blocked", "mcp_tool_quarantined", id="rejected"),
         pytest.param(a_catalog(tools=(OTHER,)), "blocked", "mcp_tool_changed", id="approved anew"),
         pytest.param(a_catalog(tools=()), "failed", "mcp_tool_unknown", id="gone"),
         pytest.param(None, "failed", "mcp_tool_unknown", id="never listed"),

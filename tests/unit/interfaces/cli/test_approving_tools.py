@@ -1,4 +1,4 @@
-"""`dragoman mcp approve`."""
+"""`dragoman mcp approve` and `dragoman mcp reject`."""
 
 import pytest
 
@@ -89,3 +89,41 @@ def test_the_list_of_tools_says_which_of_them_wait() -> None:
     outcome = a_service(NOW, LATER).run("mcp", "tools", "time")
     assert "quarantined" in outcome.out
     assert "dragoman mcp approve time" in outcome.err
+
+
+def a_rejecting_service() -> FakeService:
+    service = a_service(NOW, LATER, ZONE)
+    for name in ("now", "zone"):
+        service.on("POST", f"{TOOLS}/{name}/reject", {**a_tool(name, diff=""), "state": "rejected"})
+    return service
+
+
+@pytest.mark.requirement("U6")
+def test_what_was_shown_is_what_is_rejected_with_its_reason() -> None:
+    service = a_rejecting_service()
+    outcome = service.run("mcp", "reject", "time", "now", "--reason", "It tells all.")
+    assert (outcome.exit_code, "Rejected now." in outcome.err) == (0, True)
+    assert '  -    "The time."' in outcome.out
+    assert list(service.sent("POST", f"{TOOLS}/now/reject")) == [{"digest": "sha256:now", "reason": "It tells all."}]
+    assert approved(service) == {"now": [], "zone": []}
+
+
+@pytest.mark.requirement("U6")
+def test_all_that_wait_are_rejected_together_and_none_without_a_name() -> None:
+    service = a_rejecting_service()
+    assert "now (sha256:now)" in service.run("mcp", "reject", "time").out
+    assert list(service.sent("POST", f"{TOOLS}/now/reject")) == []
+    service.run("mcp", "reject", "time", "--all")
+    assert list(service.sent("POST", f"{TOOLS}/zone/reject")) == [{"digest": "sha256:zone"}]
+    assert "later is approved." in service.run("mcp", "reject", "time", "later").err
+    assert service.run("mcp", "reject", "time", "unknown").exit_code == 2
+
+
+@pytest.mark.requirement("U6")
+def test_a_rejected_tool_is_approved_when_it_is_named_and_not_with_all() -> None:
+    rejected: JsonObject = {**NOW, "state": "rejected"}
+    service = a_service(rejected)
+    assert "Nothing of time is in quarantine." in service.run("mcp", "approve", "time", "--all").err
+    service.run("mcp", "approve", "time", "now")
+    assert approved(service)["now"] == [{"digest": "sha256:now"}]
+    assert "now is rejected." in a_service(rejected).run("mcp", "reject", "time", "now").err
