@@ -116,7 +116,7 @@ async def fair(request: pytest.FixtureRequest) -> AsyncIterator[FairQueue]:
     if request.param == "in-process":
         database: Database = SqliteDatabase(cast(SqliteFiles, request.getfixturevalue("sqlite_files")).fresh())
         stores = sql_stores(database)
-        flows = SqlRunFlows(database=database, organizations=stores.organizations)
+        flows = SqlRunFlows(database=database, organizations=stores.organizations, agents=stores.agents)
         async with started(database):
             queue = InProcessRunQueue(flows.of)
             runs = SqlRunStore(database=database, wakeups=InProcessWakeups(), box=MirrorBox(), withdraw=queue.discard)
@@ -217,7 +217,7 @@ async def test_a_run_that_waits_in_a_lane_of_newer_code_waits_in_the_default_lan
     database = SqliteDatabase(sqlite_files.fresh())
     stores = sql_stores(database)
     async with started(database):
-        flows = SqlRunFlows(database=database, organizations=stores.organizations)
+        flows = SqlRunFlows(database=database, organizations=stores.organizations, agents=stores.agents)
         fair = FairQueue(queue=InProcessRunQueue(flows.of), database=database, stores=stores)
         await fair.organization(ORG)
         await fair.submit(2)

@@ -71,7 +71,7 @@ class StartedRun:
     - `interrupted` runs are requested to stop. `ended` runs ended with this start: completed by
       the new message, or stopped without a worker.
     - `promoted` is an earlier queued run that can be claimed now.
-    - `submitted`: a queue in the same database got both runs in the same transaction.
+    - `submitted`: a queue in the same database got both runs in the same transaction, or one in the same process after it.
     """
 
     run: Run

@@ -152,9 +152,11 @@ class ConsumedRunQueue(RunQueue, Protocol):
         ...
 
 
-def run_queue(settings: Settings, database: Database, organizations: OrganizationStore) -> ConsumedRunQueue:
+def run_queue(
+    settings: Settings, database: Database, organizations: OrganizationStore, agents: AgentStore
+) -> ConsumedRunQueue:
     if settings.postgres_url is None:
-        return InProcessRunQueue(SqlRunFlows(database=database, organizations=organizations).of)
+        return InProcessRunQueue(SqlRunFlows(database=database, organizations=organizations, agents=agents).of)
     from infrastructure.jobs.procrastinate_queue import ProcrastinateRunQueue
 
     return ProcrastinateRunQueue(library_url(settings.postgres_url), database=database)
@@ -164,8 +166,9 @@ def run_store(
     settings: Settings, queue: ConsumedRunQueue, database: Database, wakeups: Wakeups, box: LazySecretBox
 ) -> SqlRunStore:
     if settings.postgres_url is None:
-        withdraw = queue.discard if isinstance(queue, InProcessRunQueue) else None
-        return SqlRunStore(database=database, wakeups=wakeups, box=box, withdraw=withdraw)
+        if not isinstance(queue, InProcessRunQueue):
+            return SqlRunStore(database=database, wakeups=wakeups, box=box)
+        return SqlRunStore(database=database, wakeups=wakeups, box=box, signal=queue.signal, withdraw=queue.discard)
     from infrastructure.jobs.procrastinate_queue import submit_runs
 
     return SqlRunStore(database=database, wakeups=wakeups, box=box, submit=submit_runs)

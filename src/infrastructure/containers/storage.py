@@ -147,7 +147,7 @@ class Storage(containers.DeclarativeContainer):
     organizations: providers.Provider[OrganizationStore] = organization_reads.provided.cached
     fresh_organizations: providers.Provider[OrganizationStore] = organization_reads.provided.fresh
     run_queue: providers.Provider[ConsumedRunQueue] = singleton(
-        storage_assembly.run_queue, Platform.settings, database, organizations
+        storage_assembly.run_queue, Platform.settings, database, organizations, agents
     )
     rates: providers.Provider[OpenRates] = singleton(limits_assembly.rates, Platform.settings, database=database)
     permits: providers.Provider[SharedPermits | None] = singleton(

@@ -5,7 +5,7 @@ The queue only signals runs. What is lost with the process is found in the datab
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import islice
 
@@ -17,8 +17,8 @@ from infrastructure.jobs.fair_order import FairOrder, spare_places
 logger = logging.getLogger(__name__)
 
 RunHandler = Callable[[RunId], Awaitable[None]]
-RunFlows = Callable[[Sequence[RunId]], Awaitable[Mapping[RunId, Flow]]]
-"""The flows of submitted runs, as far as they are known."""
+RunFlows = Callable[[Mapping[RunId, Flow | None]], Awaitable[Mapping[RunId, Flow]]]
+"""The flows of submitted runs, as far as they are known. A flow that is given has the line of its run, without weight and bounds."""
 
 _UNKNOWN = Flow(organization_id="")
 _LOT = 1_000
@@ -28,7 +28,8 @@ _LOT = 1_000
 class InProcessRunQueue:
     """Runs are handled in the order of `FairOrder`, each by one handler at a time.
 
-    - The flows of runs are read in lots when they are submitted. Runs of unknown flow share one.
+    - The flows of runs are read in lots when they are submitted, except those of runs that their store signalled with their
+      lines. Runs of unknown flow share one.
     - A run that is submitted while it waits is queued once. A run that is submitted while it is
       being handled is handled once more afterwards; claiming it decides.
     - A run waits while its organization or agent has as many runs in hand, or executed beside the queue, as may be in progress. Whether a bound has changed is
@@ -40,7 +41,8 @@ class InProcessRunQueue:
     def __init__(self, flows: RunFlows | None = None) -> None:
         """Without `flows` all runs share one."""
         self._flows = flows
-        self._arrived: dict[RunId, None] = {}
+        self._arrived: dict[RunId, Flow | None] = {}
+        """With the line, if it is known."""
         self._submitted_again = False
         self._order = FairOrder()
         self._in_hand: set[RunId] = set()
@@ -70,14 +72,18 @@ class InProcessRunQueue:
     async def submit(self, *run_ids: RunId) -> None:
         """Signal the runs; never waits. Runs submitted without a consumer wait for one."""
         for run_id in run_ids:
-            if run_id in self._in_hand:
-                self._again[run_id] = None
-                continue
-            if run_id in self._order:
-                self._submitted_again = True
-            else:
-                self._arrived[run_id] = None
-            self._changed.set()
+            self.signal(run_id)
+
+    def signal(self, run_id: RunId, line: Flow | None = None) -> None:
+        """Signal one run, with the `line` in which it waits if that is known."""
+        if run_id in self._in_hand:
+            self._again[run_id] = None
+            return
+        if run_id in self._order:
+            self._submitted_again = True
+        else:
+            self._arrived[run_id] = line
+        self._changed.set()
 
     def discard(self, run_id: RunId) -> None:
         """The run has ended while it waited: it has no place any more."""
@@ -87,7 +93,7 @@ class InProcessRunQueue:
     @asynccontextmanager
     async def beside(self, run_id: RunId) -> AsyncIterator[None]:
         """A run that is executed without having been taken has a place meanwhile. Raises ServiceError without storage."""
-        known = {} if self._flows is None else await self._flows([run_id])
+        known = {} if self._flows is None else await self._flows({run_id: None})
         flow = known.get(run_id, _UNKNOWN)
         self._order.occupy(flow)
         try:
@@ -126,7 +132,7 @@ class InProcessRunQueue:
         """Give submitted runs their places. Without storage they stay; the next submission tries again."""
         blocked = self._order.blocked() if self._submitted_again else iter(())
         self._submitted_again = False
-        lot = (*islice(self._arrived, _LOT), *islice(blocked, _LOT))
+        lot = {**dict(islice(self._arrived.items(), _LOT)), **dict.fromkeys(islice(blocked, _LOT))}
         if not lot:
             return
         try:

@@ -22,6 +22,7 @@ from application.system.wakeups import Wakeups
 from domain.ids import OrganizationId, RunId
 from domain.runs.change import Decide
 from domain.runs.events import RunEvent
+from domain.runs.lane import Flow
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.threads.message import Message
@@ -59,12 +60,14 @@ _messages = Prepared(
 )
 
 Submit = Callable[[Connection, Sequence[RunId]], None]
+Signal = Callable[[RunId, Flow | None], None]
 Withdraw = Callable[[RunId], None]
 
 
 class SqlRunStore:
     """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database,
-    in their transaction. `withdraw` is called with each run that ended without a worker."""
+    in their transaction; `signal` a queue in this process, after the commit, with the line of the run that was started.
+    `withdraw` is called with each run that ended without a worker."""
 
     def __init__(
         self,
@@ -73,12 +76,14 @@ class SqlRunStore:
         wakeups: Wakeups,
         box: SecretBox,
         submit: Submit | None = None,
+        signal: Signal | None = None,
         withdraw: Withdraw | None = None,
     ) -> None:
         self._database = database
         self._box = box
         self._wakeups = wakeups
         self._submit = submit
+        self._signal = signal
         self._withdraw = withdraw
 
     async def start(self, new: NewRun) -> StartedRun:
@@ -101,12 +106,19 @@ class SqlRunStore:
             yield from ()  # a start on a new thread reads nothing
             return unit(connection)
 
+        def committed(result: tuple[StartedRun, tuple[Run, ...]]) -> None:
+            started, touched = result
+            self._wake(touched)
+            if self._signal is not None:
+                for run_id in started.to_submit:
+                    self._signal(run_id, _line(started.run) if run_id == started.run.id else None)
+
         started, _ = await self._database.write(
             Staged(in_one_stage) if starts_plainly(new) else unit,
             scope=new.run.organization_id,
-            after_commit=lambda result: self._wake(result[1]),
+            after_commit=committed,
         )
-        return started
+        return started if self._signal is None else replace(started, submitted=True)
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
         return await self._database.read(
@@ -233,3 +245,8 @@ class SqlRunStore:
 def _messages_of(connection: Connection, organization_id: OrganizationId, run_id: RunId) -> tuple[Message, ...]:
     wanted = {"organization_id": organization_id, "run_id": run_id}
     return tuple(message_of(row) for row in _messages.ask(connection, wanted).typed())
+
+
+def _line(started: Run) -> Flow:
+    """The line in which the run waits, without weight and bounds."""
+    return Flow(organization_id=started.organization_id, lane=started.lane, agent_id=started.agent_id)

@@ -1,7 +1,7 @@
 """What the in-process queue promises beyond the contract: order, no duplicates, nothing accumulates."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 
@@ -55,7 +55,7 @@ async def test_a_drained_queue_holds_nothing_and_a_later_submission_is_kept() ->
 async def test_a_run_that_ended_while_it_waited_is_not_handled() -> None:
     flows_read, go_on = asyncio.Event(), asyncio.Event()
 
-    async def flows(run_ids: Sequence[RunId]) -> Mapping[RunId, Flow]:
+    async def flows(runs: Mapping[RunId, Flow | None]) -> Mapping[RunId, Flow]:
         flows_read.set()
         await go_on.wait()
         return {}
@@ -70,13 +70,29 @@ async def test_a_run_that_ended_while_it_waited_is_not_handled() -> None:
     assert await consuming == [a_run_id(2)]
 
 
+@pytest.mark.requirement("K1")
+async def test_a_run_that_is_signalled_with_its_line_is_placed_by_it() -> None:
+    asked: dict[RunId, Flow | None] = {}
+
+    async def flows(runs: Mapping[RunId, Flow | None]) -> Mapping[RunId, Flow]:
+        asked.update(runs)
+        return {}
+
+    queue = InProcessRunQueue(flows)
+    line = Flow(organization_id=ORG, agent_id=AGENT)
+    queue.signal(a_run_id(1), line)
+    await queue.submit(a_run_id(2))
+    assert await consumed(queue) == [a_run_id(1), a_run_id(2)]
+    assert asked == {a_run_id(1): line, a_run_id(2): None}
+
+
 @pytest.mark.requirement("K2")
 async def test_a_run_that_is_executed_for_its_caller_keeps_runs_waiting_that_would_find_no_place() -> None:
     caller, called = a_run_id(1), a_run_id(2)
     waiting = [a_run_id(number) for number in range(3, 10)]
 
-    async def flows(run_ids: Sequence[RunId]) -> Mapping[RunId, Flow]:
-        return {run_id: Flow(organization_id=ORG, agent_id=AGENT, max_running=2) for run_id in run_ids}
+    async def flows(runs: Mapping[RunId, Flow | None]) -> Mapping[RunId, Flow]:
+        return {run_id: Flow(organization_id=ORG, agent_id=AGENT, max_running=2) for run_id in runs}
 
     queue = InProcessRunQueue(flows)
     handled: list[RunId] = []

@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg import sql
@@ -54,33 +56,62 @@ _ROLE_REFUSED = frozenset({"22023", "42501"})
 """invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that may not be taken."""
 
 
-class _Opening(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class _Opening:
     """How a transaction begins. `number` is its number, known before its commit, so that a commit without an answer can be
     looked up."""
 
     begin: str
     number: str
-    more: sql.Composable = sql.SQL("")
+    more: sql.Composable
+
+    def statements(self, scope: Scope, connection: psycopg.Connection) -> bytes:
+        """All in one message to the server, so that they cost no waiting. Only the organization is put together each time."""
+        if scope is SYSTEM:
+            return self._of_system
+        before, after = self._around_organization
+        return before + sql.Literal(scope).as_bytes(connection) + after
+
+    @cached_property
+    def _of_system(self) -> bytes:
+        return self._for(SYSTEM_ROLE, sql.Literal("")).as_bytes()
+
+    @cached_property
+    def _around_organization(self) -> tuple[bytes, bytes]:
+        before, _, after = self._for(REQUEST_ROLE, sql.Placeholder()).as_bytes().partition(sql.Placeholder().as_bytes())
+        return before, after
+
+    def _for(self, role: str, organization: sql.Composable) -> sql.Composed:
+        return _OPENING.format(
+            begin=sql.SQL(self.begin),
+            number=sql.SQL(self.number),
+            role=role,
+            setting=ORGANIZATION_SETTING,
+            organization=organization,
+            more=self.more,
+        )
 
 
 # Each statement sees what was committed before it, also by those whose locks the unit waited for.
-_WRITING = _Opening("BEGIN ISOLATION LEVEL READ COMMITTED", "CAST(pg_current_xact_id() AS text)")
+_WRITING = _Opening(
+    begin="BEGIN ISOLATION LEVEL READ COMMITTED", number="CAST(pg_current_xact_id() AS text)", more=sql.SQL("")
+)
 
 
 def _reading(lock_wait_s: float = _LOCK_WAIT_S) -> _Opening:
     """One snapshot for all statements of a unit, as SQLite gives it."""
     more = sql.SQL(", set_config('lock_timeout', {}, true)").format(str(round(lock_wait_s * 1000)))
-    return _Opening("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "NULL", more)
+    return _Opening(begin="BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", number="NULL", more=more)
 
 
 def _by_keys(opening: _Opening) -> _Opening:
     settings = (sql.SQL(", set_config({}, {}, true)").format(*setting) for setting in PLANS_BY_KEYS.items())
-    return opening._replace(more=sql.Composed([opening.more, *settings]))
+    return replace(opening, more=sql.Composed([opening.more, *settings]))
 
 
 _WRITING_BY_KEYS = _by_keys(_WRITING)
 _STATUS = text("SELECT pg_xact_status(CAST(CAST(:transaction AS text) AS xid8))")
-# Role and organization last as long as the transaction. All in one message to the server, so that they cost no waiting.
+# Role and organization last as long as the transaction.
 _OPENING = sql.SQL(
     "{begin}; SELECT set_config('role', {role}, true), set_config({setting}, {organization}, true), {number}{more}"
 )
@@ -302,17 +333,9 @@ def _open(connection: Connection, begin: _Opening, scope: Scope) -> str | None:
     raw = connection.connection.driver_connection
     if not isinstance(raw, psycopg.Connection):
         raise TypeError(f"{raw!r} is not a connection to PostgreSQL")
-    opening = _OPENING.format(
-        begin=sql.SQL(begin.begin),
-        number=sql.SQL(begin.number),
-        role=SYSTEM_ROLE if scope is SYSTEM else REQUEST_ROLE,
-        setting=ORGANIZATION_SETTING,
-        organization="" if scope is SYSTEM else scope,
-        more=begin.more,
-    )
     try:
         # Several statements at once cannot be prepared.
-        with raw.execute(opening, prepare=False) as cursor:
+        with raw.execute(begin.statements(scope, raw), prepare=False) as cursor:
             cursor.nextset()
             opened = cursor.fetchone()
     except psycopg.Error as error:
