@@ -5,6 +5,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from infrastructure.container import Container
 from interfaces.console.agents.pages import AgentPages
+from interfaces.console.argument_forms import ArgumentForms
 from interfaces.console.canvas import CanvasChoices
 from interfaces.console.failures import failure_handlers
 from interfaces.console.first_agent import FirstAgent
@@ -114,6 +115,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
     resource_names = built_by(container, ResourceNames)
     run_starters = RunStarters(resource_names=resource_names)
     collected = built_by(container, Inbox)
+    forms = built_by(container, ArgumentForms)
     budgets_of_today = built_by(container, Budgets)
     own = {
         "pages": pages,
@@ -132,16 +134,19 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "palette": built_by(container, Palette, named=built_by(container, Named)),
         "chat_pages": built_by(container, ChatPages),
         "comparison": built_by(container, Comparison, run_costs=run_costs),
-        "inbox_pages": built_by(container, InboxPages, inbox=collected),
+        "argument_forms": forms,
+        "inbox_pages": built_by(container, InboxPages, inbox=collected, argument_forms=forms),
         "frame": built_by(container, Frame, inbox=collected, run_starters=run_starters),
         "bulk_decisions": built_by(container, BulkDecisions, inbox=collected),
         "inbox_history": built_by(container, InboxHistory, run_starters=run_starters),
-        "waiting_approvals": built_by(container, WaitingApprovals),
+        "waiting_approvals": built_by(container, WaitingApprovals, argument_forms=forms),
         "people_pages": built_by(container, PeoplePages),
         "role_pages": built_by(container, RolePages),
         "overview": built_by(container, Overview, run_costs=run_costs, inbox=collected, budgets=budgets_of_today),
         "overview_charts": built_by(container, OverviewCharts),
-        "run_pages": built_by(container, RunPages, run_costs=run_costs, run_starters=run_starters),
+        "run_pages": built_by(
+            container, RunPages, run_costs=run_costs, run_starters=run_starters, argument_forms=forms
+        ),
         "registry_pages": built_by(container, RegistryPages),
         "server_pages": built_by(container, ServerPages, run_starters=run_starters),
         "server_trial": built_by(container, ServerTrial),
@@ -154,7 +159,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "usage_pages": built_by(container, UsagePages),
         "usage_people": built_by(container, UsagePeople, run_starters=run_starters),
         "workflow_pages": built_by(container, WorkflowPages),
-        "workflow_run_pages": built_by(container, WorkflowRunPages),
+        "workflow_run_pages": built_by(container, WorkflowRunPages, argument_forms=forms),
         "canvas_choices": built_by(container, CanvasChoices),
         "event_frames": frames,
         "stream_places": places,

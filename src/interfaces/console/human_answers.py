@@ -5,24 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from domain.errors import Violation, invalid
-from domain.json_value import JsonValue
+from domain.errors import ServiceError, Violation, invalid
+from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import account_path
 from domain.workflows.execution import NodeRun
 from interfaces.console.json_text import JsonTextError, json_of
+from interfaces.console.questions import Field, content_of, fields_of
 
-Kind = Literal["choice", "text", "json", "any"]
+Kind = Literal["choice", "text", "form", "json", "any"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`choices` are JSON values with labels. Without a schema the person selects text or JSON. `account_page` is the path
+    """`choices` are JSON values with labels, `fields` those of an object. Without a schema the person selects text or JSON. `account_page` is the path
     where an account is connected, if the node waits for one."""
 
     node_id: str
     prompt: str
     kind: Kind
     choices: tuple[tuple[str, str], ...] = ()
+    fields: tuple[Field, ...] = ()
     schema: JsonValue = None
     account_page: str | None = None
 
@@ -42,12 +44,23 @@ def question_of(node: NodeRun) -> Question | None:
     kind, choices = _field(schema)
     url = asked.get("url") if node.waits_for_account is not None else None
     page = account_path(url) if isinstance(url, str) else None
-    return Question(node_id=node.node_id, prompt=shown, kind=kind, choices=choices, schema=schema, account_page=page)
+    fields = fields_of(schema) if kind == "form" and isinstance(schema, dict) else ()
+    return Question(
+        node_id=node.node_id,
+        prompt=shown,
+        kind=kind,
+        choices=choices,
+        fields=fields,
+        schema=schema,
+        account_page=page,
+    )
 
 
 def answer_to(question: Question, form: Mapping[str, str]) -> JsonValue:
     """The entered value. Raises INVALID at the field."""
     text = form.get("answer", "")
+    if question.kind == "form" and isinstance(question.schema, dict):
+        return _entered(question, question.schema, form)
     if question.kind == "text" or (question.kind == "any" and form.get("format") != "json"):
         return text
     try:
@@ -55,6 +68,15 @@ def answer_to(question: Question, form: Mapping[str, str]) -> JsonValue:
     except JsonTextError as error:
         field = Violation(path=f"answer-{question.node_id}", message=str(error))
         raise invalid("answer_invalid", "The answer is not JSON.", field) from None
+
+
+def _entered(question: Question, schema: JsonObject, form: Mapping[str, str]) -> JsonObject:
+    try:
+        return content_of(schema, form)
+    except ServiceError as error:
+        at = f"answer-{question.node_id}"
+        faults = [Violation(path=at, message=f"{fault.path} {fault.message}") for fault in error.violations]
+        raise invalid(error.code, error.detail, *faults) from None
 
 
 def _field(schema: JsonValue) -> tuple[Kind, tuple[tuple[str, str], ...]]:
@@ -68,6 +90,8 @@ def _field(schema: JsonValue) -> tuple[Kind, tuple[tuple[str, str], ...]]:
             return "choice", (("true", "yes"), ("false", "no"))
         case "string":
             return "text", ()
+        case "object" if schema.get("properties"):
+            return "form", ()
         case _:
             return "json", ()
 

@@ -13,8 +13,12 @@ from interfaces.console.json_text import JsonTextError, json_of
 
 _INPUT_TYPES = {"email": "email", "uri": "url", "date": "date"}
 _YES = "yes"
+_LISTED: Mapping[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float)}
+"""Types of entries that are written one in a line, and their values."""
 _LINE = 80
 """Longer texts have a field of several lines."""
+_DEPTH = 4
+"""Objects within objects that have fields; deeper ones are JSON."""
 _VALID = {
     "number": re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?"),
     "email": re.compile(r"[A-Za-z0-9._+-]+@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*"),
@@ -24,13 +28,16 @@ _VALID = {
 
 
 class FieldKind(StrEnum):
-    """The input of a field. `json` is for types without a form field: the person writes JSON."""
+    """The input of a field. `lines` is for lists of texts or numbers, one in each line; `group` has the fields of an object.
+    `json` is for types without a form field: the person writes JSON."""
 
     TEXT = "text"
     NUMBER = "number"
     YES_NO = "yes_no"
     ONE_OF = "one_of"
     SOME_OF = "some_of"
+    LINES = "lines"
+    GROUP = "group"
     JSON = "json"
 
 
@@ -46,17 +53,19 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A property of the answer (MCP: `PrimitiveSchemaDefinition`). Its form `name` is generated:
-    names from a server appear only as escaped text."""
+    """A property of the answer (MCP: `PrimitiveSchemaDefinition`), or of an object in it. Its form `name` is generated:
+    names from a server appear only as escaped text. `path` are the keys that lead to it, with dots."""
 
     name: str
     key: str
+    path: str
     kind: FieldKind
     title: str
     description: str
     required: bool
     schema: JsonObject
     options: tuple[Option, ...] = ()
+    fields: "tuple[Field, ...]" = ()
 
     @property
     def input_type(self) -> str:
@@ -68,6 +77,8 @@ class Field:
     def value(self) -> str:
         """The initial value."""
         default = self.schema.get("default")
+        if self.kind is FieldKind.LINES and isinstance(default, list):
+            return "\n".join(each if isinstance(each, str) else json.dumps(each) for each in default)
         return "" if default is None else default if isinstance(default, str) else json.dumps(default)
 
     @property
@@ -83,24 +94,13 @@ class Field:
 
 def fields_of(schema: JsonObject) -> tuple[Field, ...]:
     """Fields in the schema's order."""
-    properties, required = schema.get("properties"), schema.get("required")
-    asked = properties if isinstance(properties, dict) else {}
-    needed = required if isinstance(required, list) else []
-    return tuple(
-        _field(f"f{index}", key, _not_null(value) if isinstance(value, dict) else {}, required=key in needed)
-        for index, (key, value) in enumerate(asked.items())
-    )
+    return _fields(schema, names="f", path="", required=True, depth=1)
 
 
 def content_of(schema: JsonObject, form: Mapping[str, str]) -> JsonObject:
     """The answer without empty fields. Raises INVALID for text that is not JSON or a number
     where one is required."""
-    content: JsonObject = {}
-    for field in fields_of(schema):
-        value = _value(field, form)
-        if value is not None:
-            content[field.key] = value
-    return content
+    return _content(fields_of(schema), form)
 
 
 def filled(schema: JsonObject, values: JsonObject) -> JsonObject:
@@ -117,13 +117,20 @@ def filled(schema: JsonObject, values: JsonObject) -> JsonObject:
 def edited(schema: JsonObject, values: JsonObject, form: Mapping[str, str]) -> JsonObject:
     """The values with what was changed in the form of the `filled` schema; an emptied field is left out. Raises as
     `content_of`."""
+    return _edited(fields_of(filled(schema, values)), values, {name: _lines(text) for name, text in form.items()})
+
+
+def _edited(fields: tuple[Field, ...], values: JsonObject, form: Mapping[str, str]) -> JsonObject:
     result = dict(values)
-    for field in fields_of(filled(schema, values)):
-        entered = _value(field, {name: text.replace("\r\n", "\n") for name, text in form.items()})
+    for field in fields:
+        entered = _value(field, form)
         if entered == _value(field, _unchanged(field)):
             continue
+        before = values.get(field.key)
         if entered is None:
             result.pop(field.key, None)
+        elif field.kind is FieldKind.GROUP and isinstance(before, dict):
+            result[field.key] = _edited(field.fields, before, form)
         else:
             result[field.key] = entered
     return result
@@ -135,9 +142,16 @@ def _unchanged(field: Field) -> dict[str, str]:
         return {field.name: _YES} if field.is_set else {}
     if field.options and field.kind is FieldKind.SOME_OF:
         return {option.name: _YES for option in field.options if option.chosen}
+    if field.kind is FieldKind.GROUP:
+        return {name: text for each in field.fields for name, text in _unchanged(each).items()}
     if field.kind is FieldKind.ONE_OF and not any(option.chosen for option in field.options):
         return {}
-    return {field.name: field.value.replace("\r\n", "\n").replace("\r", "\n")}
+    return {field.name: _lines(field.value).replace("\r", "\n")}
+
+
+def _lines(text: str) -> str:
+    """The text with the ends of lines that are stored: browsers send others."""
+    return text.replace("\r\n", "\n")
 
 
 def _is_sent_unchanged(input_type: str, value: str) -> bool:
@@ -149,13 +163,32 @@ def _is_sent_unchanged(input_type: str, value: str) -> bool:
         return False
 
 
-def _field(name: str, key: str, schema: JsonObject, *, required: bool) -> Field:
-    kind, choices = _kind(schema)
+def _fields(schema: JsonObject, *, names: str, path: str, required: bool, depth: int) -> tuple[Field, ...]:
+    properties, needed = schema.get("properties"), schema.get("required")
+    asked = properties if isinstance(properties, dict) else {}
+    listed = needed if isinstance(needed, list) and required else []
+    return tuple(
+        _field(
+            f"{names}{index}",
+            key,
+            _not_null(value) if isinstance(value, dict) else {},
+            path=f"{path}{key}",
+            required=key in listed,
+            depth=depth,
+        )
+        for index, (key, value) in enumerate(asked.items())
+    )
+
+
+def _field(name: str, key: str, schema: JsonObject, *, path: str, required: bool, depth: int) -> Field:
+    kind, choices = _kind(schema, depth)
     default = schema.get("default")
     chosen = default if isinstance(default, list) else [default]
+    inner = filled(schema, default) if kind is FieldKind.GROUP and isinstance(default, dict) else schema
     return Field(
         name=name,
         key=key,
+        path=path,
         kind=kind,
         title=str(schema.get("title") or key),
         description=str(schema.get("description") or ""),
@@ -165,6 +198,9 @@ def _field(name: str, key: str, schema: JsonObject, *, required: bool) -> Field:
             Option(value=value, title=title, name=f"{name}.{index}", chosen=value in chosen)
             for index, (value, title) in enumerate(choices)
         ),
+        fields=_fields(inner, names=f"{name}-", path=f"{path}.", required=required, depth=depth + 1)
+        if kind is FieldKind.GROUP
+        else (),
     )
 
 
@@ -183,7 +219,7 @@ def _not_null(schema: JsonObject) -> JsonObject:
     return schema
 
 
-def _kind(schema: JsonObject) -> tuple[FieldKind, list[tuple[str, str]]]:
+def _kind(schema: JsonObject, depth: int) -> tuple[FieldKind, list[tuple[str, str]]]:
     match schema.get("type"):
         case "string":
             choices = _choices(schema, "oneOf")
@@ -193,11 +229,34 @@ def _kind(schema: JsonObject) -> tuple[FieldKind, list[tuple[str, str]]]:
         case "boolean":
             return FieldKind.YES_NO, []
         case "array":
-            items = schema.get("items")
-            choices = _choices(items, "anyOf") if isinstance(items, dict) else []
-            return (FieldKind.SOME_OF, choices) if choices else (FieldKind.JSON, [])
+            return _kind_of_list(schema)
+        case "object" if (
+            depth < _DEPTH and schema.get("properties") and isinstance(schema.get("default", {}), dict | None)
+        ):
+            return FieldKind.GROUP, []
         case _:
             return FieldKind.JSON, []
+
+
+def _kind_of_list(schema: JsonObject) -> tuple[FieldKind, list[tuple[str, str]]]:
+    items = schema.get("items")
+    if not isinstance(items, dict):
+        return FieldKind.JSON, []
+    choices = _choices(items, "anyOf")
+    if choices:
+        return FieldKind.SOME_OF, choices
+    default = schema.get("default")
+    values = default if isinstance(default, list) else [] if default is None else [default]
+    wanted = _LISTED.get(str(items.get("type")), ())
+    is_plain = isinstance(default, list | None) and all(_is_line(value, wanted) for value in values)
+    return (FieldKind.LINES if wanted and is_plain else FieldKind.JSON), []
+
+
+def _is_line(value: JsonValue, wanted: tuple[type, ...]) -> bool:
+    """Whether the value is written in a line, and read from it as it is."""
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        return False
+    return not isinstance(value, str) or (value == value.strip() != "" and len(value.splitlines()) == 1)
 
 
 def _choices(schema: JsonObject, titled: str) -> list[tuple[str, str]]:
@@ -211,6 +270,11 @@ def _choices(schema: JsonObject, titled: str) -> list[tuple[str, str]]:
     return [(str(each["const"]), str(each.get("title", each["const"]))) for each in listed if "const" in each]
 
 
+def _content(fields: tuple[Field, ...], form: Mapping[str, str]) -> JsonObject:
+    values = ((field.key, _value(field, form)) for field in fields)
+    return {key: value for key, value in values if value is not None}
+
+
 def _value(field: Field, form: Mapping[str, str]) -> JsonValue:
     text = form.get(field.name, "")
     match field.kind:
@@ -220,15 +284,32 @@ def _value(field: Field, form: Mapping[str, str]) -> JsonValue:
             return [option.value for option in field.options if form.get(option.name) == _YES]
         case FieldKind.NUMBER | FieldKind.JSON:
             return None if not text.strip() else _parsed(field, text)
+        case FieldKind.LINES:
+            return _listed(field, text)
+        case FieldKind.GROUP:
+            content = _content(field.fields, form)
+            is_given = field.required or isinstance(field.schema.get("default"), dict) or any(content.values())
+            return content if is_given else None
         case _:
             return text or None
 
 
+def _listed(field: Field, text: str) -> JsonValue:
+    """The values in the lines, without empty ones. A required list may be empty."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        return [] if field.required or isinstance(field.schema.get("default"), list) else None
+    items = field.schema["items"]
+    if isinstance(items, dict) and items.get("type") == "string":
+        return list(lines)
+    return [_parsed(field, line) for line in lines]
+
+
 def _parsed(field: Field, text: str) -> JsonValue:
-    wanted = "a number" if field.kind is FieldKind.NUMBER else "JSON"
+    wanted = {FieldKind.NUMBER: "a number", FieldKind.LINES: "a number in each line"}.get(field.kind, "JSON")
     try:
         return json_of(text)
     except JsonTextError:
         raise invalid(
-            "answer_invalid", "The answer cannot be read.", Violation(path=field.key, message=f"must be {wanted}")
+            "answer_invalid", "The answer cannot be read.", Violation(path=field.path, message=f"must be {wanted}")
         ) from None

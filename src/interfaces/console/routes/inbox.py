@@ -7,21 +7,19 @@ from litestar.params import FromPath, FromQuery
 from application.agents.name_agents import NameAgents
 from application.approvals.decide_approval import DecideApproval, DecideApprovalCommand
 from application.approvals.queries import GetApproval, WhyNotApprovable, WhyNotEditable
-from application.tools.explain_tool import ExplainTool, ExplainToolCommand
 from domain.approvals.approval import Approval
-from domain.errors import ErrorKind, ServiceError, conflict
+from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import ApprovalId
-from domain.json_value import JsonObject, canonical_digest
 from domain.threads.message import ToolUse
+from interfaces.console.argument_forms import ArgumentForms
 from interfaces.console.inbox import Inbox, InboxItem, chosen
 from interfaces.console.inbox_answers import settled
 from interfaces.console.inbox_choices import alike, choosable, may_answer
 from interfaces.console.inbox_history import AskedHistory, InboxHistory
-from interfaces.console.json_text import arguments_of
 from interfaces.console.pages import Pages
-from interfaces.console.questions import edited, fields_of, filled
+from interfaces.console.questions import fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.inbox_bulk import is_approved
 from interfaces.console.routes.sign_in import Form
@@ -35,7 +33,7 @@ class InboxPages:
         *,
         inbox: Inbox,
         name_agents: NameAgents,
-        explain_tool: ExplainTool,
+        argument_forms: ArgumentForms,
         why_not_approvable: WhyNotApprovable,
         why_not_editable: WhyNotEditable,
     ) -> None:
@@ -43,7 +41,7 @@ class InboxPages:
         self._why_not = why_not_approvable
         self._why_fixed = why_not_editable
         self._name_agents = name_agents
-        self._explain = explain_tool
+        self._argument_forms = argument_forms
 
     async def listed(self, principal: Principal) -> dict[str, object]:
         return await self._list(principal, await self._inbox.of(principal), None)
@@ -98,26 +96,14 @@ class InboxPages:
                 "refusal": (await self._refusals(principal, (item,))).get(subject.id),
                 "fixed": fixed.get(subject.id),
             }
-            schema = await self.schema_of(principal, subject)
-            fields = () if schema is None else fields_of(filled(schema, subject.arguments))
-            digest = "" if schema is None else canonical_digest(schema)
-            context |= {"fields": fields, "schema": digest, "sent_before": _sent_before(item, subject)}
+            forms = await self._argument_forms.of(principal, (subject,))
+            context |= {"form": forms.get(subject.id), "sent_before": _sent_before(item, subject)}
         if isinstance(subject, ToolUse):
             schema = None if subject.elicitation is None else subject.elicitation.schema
             context |= {"fields": fields_of(schema or {})}
         if item.workflow_run is not None:
             context |= {"may_answer": may_answer(principal, item)}
         return context
-
-    async def schema_of(self, principal: Principal, approval: Approval) -> JsonObject | None:
-        """The schema of the tool's arguments, None if the agent does not have the tool any more."""
-        command = ExplainToolCommand(principal=principal, name=approval.tool, agent=approval.agent_id)
-        try:
-            return (await self._explain.execute(command)).tool.parameters
-        except ServiceError as error:
-            if error.kind is not ErrorKind.NOT_FOUND:
-                raise
-            return None
 
 
 @get("/inbox")
@@ -171,7 +157,7 @@ async def decide_in_inbox(
     approval_id: FromPath[str],
     data: Form,
     pages: NamedDependency[Pages],
-    inbox_pages: NamedDependency[InboxPages],
+    argument_forms: NamedDependency[ArgumentForms],
     get_approval: NamedDependency[GetApproval],
     decide_approval: NamedDependency[DecideApproval],
 ) -> Response[str]:
@@ -179,7 +165,7 @@ async def decide_in_inbox(
     principal = request.principal
     approve = is_approved(data.get("decision"))
     approval = await get_approval.execute(principal, ApprovalId(approval_id))
-    arguments = await _arguments(principal, approval, data, inbox_pages) if approve else None
+    arguments = await argument_forms.entered(principal, approval, data) if approve else None
     decided = await decide_approval.execute(
         DecideApprovalCommand(
             principal=principal,
@@ -190,23 +176,6 @@ async def decide_in_inbox(
         )
     )
     return settled(pages, request, decided.tool, decided.state.value)
-
-
-async def _arguments(
-    principal: Principal, approval: Approval, data: dict[str, str], inbox_pages: InboxPages
-) -> JsonObject | None:
-    """The edited arguments; None if nothing was edited, or the form had none to edit. Raises CONFLICT `tool_changed` where the form is of an older
-    schema, and INVALID."""
-    if "schema" not in data and "arguments" not in data:
-        return None
-    if "arguments" in data:
-        arguments = arguments_of(data["arguments"])
-    else:
-        schema = await inbox_pages.schema_of(principal, approval)
-        if schema is None or canonical_digest(schema) != data.get("schema"):
-            raise conflict("tool_changed", "The arguments of this tool have changed. Open the item again.")
-        arguments = edited(schema, approval.arguments, data)
-    return None if arguments == approval.arguments else arguments
 
 
 def _sent_before(item: InboxItem, approval: Approval) -> bool:

@@ -19,6 +19,7 @@ from domain.approvals.approval import ApprovalState
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import RunId
+from interfaces.console.argument_forms import ArgumentForms
 from interfaces.console.pages import Pages
 from interfaces.console.questions import fields_of
 from interfaces.console.requests import ConsoleRequest
@@ -44,6 +45,7 @@ class RunPages:
         list_approvals: ListApprovals,
         why_not_approvable: WhyNotApprovable,
         why_not_editable: WhyNotEditable,
+        argument_forms: ArgumentForms,
         list_audit_events: ListAuditEvents,
         trace_addresses: TraceAddresses,
     ) -> None:
@@ -54,6 +56,7 @@ class RunPages:
         self._list_approvals = list_approvals
         self._why_not = why_not_approvable
         self._why_fixed = why_not_editable
+        self._argument_forms = argument_forms
         self._list_audit = list_audit_events
         self._trace_addresses = trace_addresses
 
@@ -69,6 +72,7 @@ class RunPages:
             wanted=AuditFilter(run_id=run_id, action=_TOOL_ACTIONS),
             page=PageRequest(limit=MAX_CALLS),
         )
+        waiting = [each for each in approvals.items if each.state is ApprovalState.PENDING]
         decided = [each for each in approvals.items if each.state is not ApprovalState.PENDING]
         return {
             "run": run,
@@ -76,9 +80,10 @@ class RunPages:
             "unpriced": self._run_costs.unknown((run,)),
             "starter": (await self._run_starters.of(principal, (run,)))[run.id],
             "trace": self._trace_addresses.of(run),
-            "approvals": [each for each in approvals.items if each.state is ApprovalState.PENDING],
-            "why_not": await self._why_not.execute(principal, approvals.items),
-            "why_fixed": await self._why_fixed.execute(principal, approvals.items),
+            "approvals": waiting,
+            "why_not": await self._why_not.execute(principal, waiting),
+            "why_fixed": await self._why_fixed.execute(principal, waiting),
+            "argument_forms": await self._argument_forms.of(principal, waiting),
             "decided": decided,
             "people": await self._run_starters.names(principal, (each.decided_by for each in decided)),
             "sent_before": {

@@ -24,6 +24,7 @@ from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import WorkflowRunId
 from domain.workflows.run import WorkflowRun
+from interfaces.console.argument_forms import ArgumentForms
 from interfaces.console.canvas import graph_text, marks_text
 from interfaces.console.faults import FormCheck
 from interfaces.console.human_answers import answer_to, question_of
@@ -55,7 +56,9 @@ class WorkflowRunPages:
         why_not_approvable: WhyNotApprovable,
         why_not_editable: WhyNotEditable,
         name_agents: NameAgents,
+        argument_forms: ArgumentForms,
     ) -> None:
+        self._argument_forms = argument_forms
         self._why_not = why_not_approvable
         self._why_fixed = why_not_editable
         self._get = get_workflow_run
@@ -79,6 +82,7 @@ class WorkflowRunPages:
             "approvals": approvals,
             "why_not": await self._why_not.execute(principal, approvals),
             "why_fixed": await self._why_fixed.execute(principal, approvals),
+            "argument_forms": await self._argument_forms.of(principal, approvals),
             "agent_names": await self._name_agents.execute(principal, (each.agent_id for each in approvals)),
             "agents_waiting": [node for node in run.waiting_nodes if node.run_id is not None],
             "may_decide": principal.may(Permission.APPROVALS_DECIDE),
