@@ -173,3 +173,98 @@ def test_a_text_that_begins_with_an_empty_line_keeps_it() -> None:
     shown = templates.get_template("parts/question_field.html").render(field=field, id="item")
     assert ">\n\n\rDear Ada</textarea>" in shown  # parsers of HTML drop the first line break of a text area
     assert edited(schema, values, {"f0": "\r\n\r\nDear Ada"}) == values
+
+
+NESTED: JsonObject = {
+    "type": "object",
+    "properties": {
+        "who": {
+            "type": "object",
+            "title": "Who",
+            "properties": {"name": {"type": "string"}, "age": {"type": "integer"}, "own": {"type": "object"}},
+            "required": ["name"],
+        },
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "sizes": {"type": "array", "items": {"type": "number"}},
+        "rows": {"type": "array", "items": {"type": "object"}},
+    },
+    "required": ["who"],
+}
+
+
+@pytest.mark.requirement("U6")
+def test_an_object_in_an_object_has_its_fields_and_a_list_of_plain_values_lines() -> None:
+    who, tags, sizes, rows = fields_of(NESTED)
+    assert [each.kind for each in (who, tags, sizes, rows)] == [
+        FieldKind.GROUP,
+        FieldKind.LINES,
+        FieldKind.LINES,
+        FieldKind.JSON,
+    ]
+    assert [(each.name, each.path, each.kind, each.required) for each in who.fields] == [
+        ("f0-0", "who.name", FieldKind.TEXT, True),
+        ("f0-1", "who.age", FieldKind.NUMBER, False),
+        ("f0-2", "who.own", FieldKind.JSON, False),
+    ]
+    form = {"f0-0": "Ada", "f0-1": "36", "f1": "a\r\n\r\n b ", "f2": "1\n2.5", "f3": '[{"a": 1}]'}
+    assert content_of(NESTED, form) == {
+        "who": {"name": "Ada", "age": 36},
+        "tags": ["a", "b"],
+        "sizes": [1, 2.5],
+        "rows": [{"a": 1}],
+    }
+    assert content_of(NESTED, {}) == {"who": {}}
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(("name", "path"), [("f0-1", "who.age"), ("f2", "sizes")])
+def test_a_wrong_number_within_is_refused_with_the_way_to_its_field(name: str, path: str) -> None:
+    with pytest.raises(ServiceError) as refused:
+        content_of(NESTED, {name: "many"})
+    assert refused.value.violations[0].path == path
+
+
+@pytest.mark.requirement("U6")
+def test_an_optional_object_is_left_out_while_nothing_in_it_is_given() -> None:
+    schema: JsonObject = {
+        "properties": {"by": {"type": "object", "properties": {"name": {"type": "string"}, "all": {"type": "boolean"}}}}
+    }
+    (by,) = fields_of(schema)
+    assert [each.required for each in by.fields] == [False, False]
+    assert content_of(schema, {}) == {}
+    assert content_of(schema, {"f0-1": "yes"}) == {"by": {"all": True}}
+
+
+@pytest.mark.requirement("U6")
+def test_within_an_object_only_what_was_entered_is_changed() -> None:
+    values: JsonObject = {"who": {"name": "Ada", "note": "a\r\nb", "own": {"x": 1}}, "tags": ["a"], "rows": [{}]}
+    sent = {"f0-0": "Ada", "f0-2": '{"x": 1}', "f0-3": "a\r\nb", "f1": "a", "f3": "[{}]"}
+    shown = fields_of(filled(NESTED, values))
+    assert [each.value for each in shown[0].fields] == ["Ada", "", '{"x": 1}', "a\r\nb"]
+    assert edited(NESTED, values, {**sent, "f0-3": '"a"'})["who"] == {"name": "Ada", "note": "a", "own": {"x": 1}}
+    assert edited(NESTED, values, {**sent, "f0-1": "37", "f1": "a\nb"}) == {
+        **values,
+        "who": {"name": "Ada", "age": 37, "note": "a\r\nb", "own": {"x": 1}},
+        "tags": ["a", "b"],
+    }
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize("value", [["a\nb"], [" a"], [""], [1], "a", [True]])
+def test_a_list_that_lines_would_change_is_json(value: JsonValue) -> None:
+    fields = fields_of(filled(NESTED, {"tags": value}))
+    assert fields[1].kind is FieldKind.JSON
+
+
+@pytest.mark.requirement("U6")
+def test_objects_are_json_where_they_lie_too_deep_or_have_no_object_as_value() -> None:
+    schema: JsonObject = {"type": "object", "properties": {"end": {"type": "string"}}}
+    for _ in range(6):
+        schema = {"type": "object", "properties": {"in": schema}}
+    kinds = []
+    fields = fields_of(schema)
+    while fields:
+        kinds.append(fields[0].kind)
+        fields = fields[0].fields
+    assert kinds == [FieldKind.GROUP] * 3 + [FieldKind.JSON]
+    assert fields_of(filled(NESTED, {"who": "Ada"}))[0].kind is FieldKind.JSON
