@@ -1,6 +1,5 @@
 """The console in a real browser, over a real service."""
 
-import json
 import os
 import re
 import signal
@@ -58,7 +57,9 @@ def test_a_live_run_is_approved_in_another_session_and_goes_on_before_both(
     second = Person(browser, service.url)
     second.sign_in(service.key)
     second.go("/console/approvals")
-    expect(second.page.get_by_label("Arguments (JSON")).to_have_value('{\n  "code": "print(6 * 7)"\n}')
+    expect(second.page.get_by_label("code", exact=True)).to_have_value("print(6 * 7)")
+    second.page.get_by_text("As JSON").click()
+    expect(second.page.get_by_label("Arguments as JSON")).to_have_text('{\n  "code": "print(6 * 7)"\n}')
     second.page.get_by_role("button", name="Approve").click()
     expect(second.page.locator("#decided")).to_contain_text("approved")
     expect(second.page.get_by_role("button", name="Approve")).to_have_count(0)
@@ -131,11 +132,11 @@ def test_what_is_typed_into_an_approval_and_what_is_unfolded_stays_when_the_page
 ) -> None:
     run = service.start_run("asker")
     person.go(f"/console/runs/{run}")
-    page, edited = person.page, '{"code": "print(1)"}'
-    page.get_by_label("Arguments (JSON").fill(edited)
+    page, edited = person.page, "print(1)"
+    page.get_by_label("code", exact=True).fill(edited)
     page.get_by_label("Reason").fill("Because.")
     person.renew("#state", "run-changed")
-    expect(page.get_by_label("Arguments (JSON")).to_have_value(edited)
+    expect(page.get_by_label("code", exact=True)).to_have_value(edited)
     expect(page.get_by_label("Reason")).to_have_value("Because.")
     page.get_by_role("button", name="Approve").click()
     expect(page.locator("#status")).to_have_text("completed")
@@ -143,7 +144,7 @@ def test_what_is_typed_into_an_approval_and_what_is_unfolded_stays_when_the_page
     person.renew("#state", "run-changed")
     expect(page.get_by_role("region", name="Tool calls")).to_contain_text("tool.executed")
     [approval] = service.call("GET", f"/approvals?run_id={run}")["data"]
-    assert approval["edited_arguments"] == json.loads(edited)
+    assert approval["edited_arguments"] == {"code": edited}
 
 
 def test_approvals_that_come_later_leave_what_is_typed_into_others(person: Person, service: Service) -> None:

@@ -171,6 +171,41 @@ def test_a_definition_is_checked_with_all_that_is_wrong_and_saved(person: Person
     expect(page.get_by_role("link", name="third")).to_have_count(0)
 
 
+@pytest.mark.requirement("F4", "U6")
+def test_a_question_with_an_object_as_its_schema_is_answered_in_a_form_on_the_page_of_the_run(
+    person: Person, service: Service
+) -> None:
+    who = {"type": "object", "title": "Who", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}}
+    schema = {
+        "type": "object",
+        "properties": {"who": who, "tags": {"type": "array", "items": {"type": "string"}, "minItems": 1}},
+        "required": ["who", "tags"],
+    }
+    ask = {"id": "ask", "kind": "human_input", "config": {"prompt": "Who is it?", "schema": schema}}
+    body = {
+        "name": "form",
+        "nodes": [{"id": "start", "kind": "entrypoint"}, ask],
+        "edges": [{"source": "start", "target": "ask"}],
+    }
+    service.call("POST", "/workflows", body)
+    run = service.call("POST", "/workflows/form/runs", {"input": None}, expect=202)["id"]
+    page = person.page
+    person.go(f"/console/workflows/runs/{run}")
+    group = page.get_by_role("group", name="Who")
+    group.get_by_label("name").fill("Ada")
+    group.get_by_label("age").fill("36")
+    if AXE.exists():
+        assert person.violations() == []
+    page.get_by_role("button", name="Answer").click()
+    expect(page.locator("#faults")).to_contain_text("Answer")
+    page.get_by_label("tags").fill("first\nsecond")
+    page.get_by_role("button", name="Answer").click()
+    expect(page.locator("#status")).to_have_text("completed")
+    nodes = {node["node_id"]: node for node in service.call("GET", f"/workflow-runs/{run}")["nodes"]}
+    assert nodes["ask"]["output"] == {"who": {"name": "Ada", "age": 36}, "tags": ["first", "second"]}
+    person.complaints.clear()  # the browser notes the refusal
+
+
 @pytest.mark.requirement("F4")
 def test_what_somebody_is_typing_stays_while_the_graph_goes_on_and_a_run_is_cancelled(
     person: Person, service: Service

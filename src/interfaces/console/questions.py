@@ -8,6 +8,7 @@ from datetime import date
 from enum import StrEnum
 
 from domain.errors import Violation, invalid
+from domain.hidden_text import hides_text, revealed_json
 from domain.json_value import JsonObject, JsonValue
 from interfaces.console.json_text import JsonTextError, json_of
 
@@ -79,7 +80,10 @@ class Field:
         default = self.schema.get("default")
         if self.kind is FieldKind.LINES and isinstance(default, list):
             return "\n".join(each if isinstance(each, str) else json.dumps(each) for each in default)
-        return "" if default is None else default if isinstance(default, str) else json.dumps(default)
+        if default is None:
+            return ""
+        is_text = isinstance(default, str) and self.kind is not FieldKind.JSON
+        return str(default) if is_text else revealed_json(json.dumps(default, ensure_ascii=False))
 
     @property
     def is_long(self) -> bool:
@@ -223,6 +227,8 @@ def _kind(schema: JsonObject, depth: int) -> tuple[FieldKind, list[tuple[str, st
     match schema.get("type"):
         case "string":
             choices = _choices(schema, "oneOf")
+            if hides_text(str(schema.get("default") or "")):
+                return FieldKind.JSON, []  # whose escapes show what people would not see
             return (FieldKind.ONE_OF, choices) if choices else (FieldKind.TEXT, [])
         case "number" | "integer":
             return FieldKind.NUMBER, []
@@ -256,7 +262,9 @@ def _is_line(value: JsonValue, wanted: tuple[type, ...]) -> bool:
     """Whether the value is written in a line, and read from it as it is."""
     if isinstance(value, bool) or not isinstance(value, wanted):
         return False
-    return not isinstance(value, str) or (value == value.strip() != "" and len(value.splitlines()) == 1)
+    if not isinstance(value, str):
+        return True
+    return value == value.strip() != "" and len(value.splitlines()) == 1 and not hides_text(value)
 
 
 def _choices(schema: JsonObject, titled: str) -> list[tuple[str, str]]:

@@ -196,7 +196,7 @@ async def test_an_approval_is_decided_with_edited_arguments_or_denied_with_a_rea
     browser = await signed_in(service)
     page = await browse(service, "GET", f"/console/runs/{run_id}", headers=browser)
     assert approval_id in page.text
-    bad = {"decision": "approve", "asked": "{}", "arguments": "[1"}
+    bad = {"decision": "approve", "arguments": "[1"}
     refused = await browse(service, "POST", f"/console/approvals/{approval_id}", headers=browser, data=bad)
     assert refused.status_code == 422
     assert refused.headers["hx-retarget"] == "#flash"

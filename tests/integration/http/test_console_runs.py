@@ -146,7 +146,7 @@ async def test_hidden_characters_of_a_pending_call_are_shown_as_escapes(service:
         assert "\u202e" not in page
         assert "\U000e0041" not in page
         assert "invoice\\u202efdp.exe" in page
-        asked = re.search(r'name="asked"[^>]*>([^<]*)<', page)
+        asked = re.search(r'name="arguments"[^>]*>([^<]*)<', page)
         assert asked is not None
         assert json.loads(html.unescape(asked[1])) == hidden  # what is approved unchanged is what was asked
 

@@ -237,20 +237,21 @@ def test_an_optional_object_is_left_out_while_nothing_in_it_is_given() -> None:
 
 @pytest.mark.requirement("U6")
 def test_within_an_object_only_what_was_entered_is_changed() -> None:
-    values: JsonObject = {"who": {"name": "Ada", "note": "a\r\nb", "own": {"x": 1}}, "tags": ["a"], "rows": [{}]}
-    sent = {"f0-0": "Ada", "f0-2": '{"x": 1}', "f0-3": "a\r\nb", "f1": "a", "f3": "[{}]"}
+    who: JsonObject = {"name": "Ada", "note": "a\r\nb", "own": {"x": 1}}
+    values: JsonObject = {"who": who, "tags": ["a"], "rows": [{}]}
+    sent = {"f0-0": "Ada", "f0-2": '{"x": 1}', "f0-3": '"a\\r\\nb"', "f1": "a", "f3": "[{}]"}
     shown = fields_of(filled(NESTED, values))
-    assert [each.value for each in shown[0].fields] == ["Ada", "", '{"x": 1}', "a\r\nb"]
+    assert [each.value for each in shown[0].fields] == ["Ada", "", '{"x": 1}', '"a\\r\\nb"']
     assert edited(NESTED, values, {**sent, "f0-3": '"a"'})["who"] == {"name": "Ada", "note": "a", "own": {"x": 1}}
     assert edited(NESTED, values, {**sent, "f0-1": "37", "f1": "a\nb"}) == {
         **values,
-        "who": {"name": "Ada", "age": 37, "note": "a\r\nb", "own": {"x": 1}},
+        "who": {**who, "age": 37},
         "tags": ["a", "b"],
     }
 
 
 @pytest.mark.requirement("U6")
-@pytest.mark.parametrize("value", [["a\nb"], [" a"], [""], [1], "a", [True]])
+@pytest.mark.parametrize("value", [["a\nb"], [" a"], [""], [1], "a", [True], ["a\u202eb"]])
 def test_a_list_that_lines_would_change_is_json(value: JsonValue) -> None:
     fields = fields_of(filled(NESTED, {"tags": value}))
     assert fields[1].kind is FieldKind.JSON
@@ -268,3 +269,12 @@ def test_objects_are_json_where_they_lie_too_deep_or_have_no_object_as_value() -
         fields = fields[0].fields
     assert kinds == [FieldKind.GROUP] * 3 + [FieldKind.JSON]
     assert fields_of(filled(NESTED, {"who": "Ada"}))[0].kind is FieldKind.JSON
+
+
+@pytest.mark.requirement("U6", "S5")
+def test_a_text_with_hidden_characters_is_json_that_shows_them_and_stays_what_it_is() -> None:
+    values: JsonObject = {"to": "ada\u202e@example.org", "body": "ü", "own": "\u202e"}
+    to, body, *_, own = fields_of(filled(OF_TOOL, values))
+    assert (to.kind, to.value) == (FieldKind.JSON, '"ada\\u202e@example.org"')
+    assert (body.kind, body.value, own.value) == (FieldKind.TEXT, "ü", '"\\u202e"')
+    assert edited(OF_TOOL, values, {"f0": to.value, "f1": "ü", "f6": own.value}) == values
