@@ -187,7 +187,7 @@
   share.querySelector("button").addEventListener("click", (event) => {
     event.currentTarget.dataset.text = linkTo(log.querySelector(".bubble:last-of-type")?.id ?? "end");
   }, { capture: true });
-  state.addEventListener("htmx:after:swap", present);
+  document.addEventListener("htmx:after:swap", present);
   form?.addEventListener("submit", send);
   form?.elements.input.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) send(event);
