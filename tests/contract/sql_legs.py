@@ -59,7 +59,9 @@ from infrastructure.persistence.sources.search import SqlSourceSearch
 from infrastructure.persistence.sources.store import SqlSourceStore
 from infrastructure.persistence.threads.store import SqlThreadStore
 from infrastructure.persistence.usage.store import SqlUsageStore
+from infrastructure.persistence.usage.tool_store import SqlToolUsage
 from infrastructure.persistence.webhooks.keys import SqlWebhookKeyStore
+from infrastructure.persistence.webhooks.reports import SqlDeliveryReports
 from infrastructure.persistence.webhooks.store import SqlWebhookDeliveryStore
 from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
 from infrastructure.persistence.workflows.store import SqlWorkflowStore
@@ -130,8 +132,10 @@ def sql_stores(database: Database) -> Stores:
         leases=SqlRunLeases(database=database, wakeups=wakeups, box=MirrorBox()),
         journal=SqlRunJournal(database=database, wakeups=wakeups, box=MirrorBox()),
         usage=(usage := SqlUsageStore(database=database)),
+        tool_usage=SqlToolUsage(database=database),
         reservations=usage,
         webhooks=SqlWebhookDeliveryStore(database=database, wakeups=wakeups, box=MirrorBox()),
+        delivery_reports=SqlDeliveryReports(database=database),
         webhook_keys=SqlWebhookKeyStore(database=database, box=MirrorBox()),
         push_configs=SqlPushConfigStore(database=database, wakeups=wakeups, box=MirrorBox()),
         workflows=SqlWorkflowStore(database=database),

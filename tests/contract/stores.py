@@ -51,8 +51,8 @@ from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceSearch, SourceStore
 from application.system.wakeups import Wakeups
 from application.threads.ports import ThreadStore
-from application.usage.ports import Reservations, UsageReports
-from application.webhooks.ports import WebhookDeliveryStore, WebhookKeyStore
+from application.usage.ports import Reservations, ToolUsageReports, UsageReports
+from application.webhooks.ports import DeliveryReports, WebhookDeliveryStore, WebhookKeyStore
 from application.workflows.ports import WorkflowJournal, WorkflowRunStore, WorkflowStore, WorkflowToolStore
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups
@@ -65,6 +65,7 @@ from tests.doubles.backlog import InMemoryBacklogReader
 from tests.doubles.client_grants import InMemoryClientGrantStore
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
+from tests.doubles.delivery_reports import InMemoryDeliveryReports
 from tests.doubles.gateway import InMemoryGatewayLedger, InMemoryGatewaySessionStore
 from tests.doubles.gateway_approvals import InMemoryGatewayApprovals
 from tests.doubles.gateway_clients import InMemoryGatewayClientStore
@@ -91,6 +92,7 @@ from tests.doubles.secrets import InMemorySecretStore
 from tests.doubles.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.threads import InMemoryThreadStore
+from tests.doubles.tool_usage import InMemoryToolUsage
 from tests.doubles.unfinished_runs import InMemoryUnfinishedRuns
 from tests.doubles.usage import InMemoryUsageStore
 from tests.doubles.webhooks import InMemoryWebhookDeliveryStore, InMemoryWebhookKeyStore
@@ -171,8 +173,10 @@ class Stores:
     leases: RunLeases
     journal: RunJournal
     usage: UsageReports
+    tool_usage: ToolUsageReports
     reservations: Reservations
     webhooks: WebhookDeliveryStore
+    delivery_reports: DeliveryReports
     webhook_keys: WebhookKeyStore
     push_configs: PushConfigStore
     workflows: WorkflowStore
@@ -240,8 +244,10 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         leases=InMemoryRunLeases(state, wakeups),
         journal=InMemoryRunJournal(state, wakeups),
         usage=(usage := InMemoryUsageStore(state)),
+        tool_usage=InMemoryToolUsage(state),
         reservations=usage,
         webhooks=InMemoryWebhookDeliveryStore(state, wakeups),
+        delivery_reports=InMemoryDeliveryReports(state),
         webhook_keys=InMemoryWebhookKeyStore(state),
         push_configs=InMemoryPushConfigStore(state, wakeups),
         workflows=InMemoryWorkflowStore(state),

@@ -84,6 +84,7 @@ class InMemoryAuditChain:
         links, after = extended(head, entries, key=keys.current, sealed_at=_micros(at))
         self._state.audit_links.setdefault(organization_id, []).extend(links)
         self._state.audit_heads[organization_id] = after
+        self._state.sealed_entries += events
         last = Place(at=_micros(events[-1].at), event_id=events[-1].id) if events else None
         return Sealed(count=len(links), last=last)
 

@@ -140,6 +140,7 @@ class InMemoryState:
         self.sources: dict[SourceId, StoredSource] = {}
         self.authorizations: dict[str, PendingAuthorization] = {}
         self.audit: dict[AuditEventId, AuditEvent] = {}
+        self.sealed_entries: list[AuditEvent] = []
         self.audit_links: dict[OrganizationId, list[Link]] = {}
         self.audit_heads: dict[OrganizationId, ChainHead] = {}
         self.audit_sent: dict[OrganizationId, int] = {}

@@ -27,6 +27,8 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0106": ("0031", "adds sessions of the console, of which there were none"),
     "0083": ("0031", "adds an index"),
     "0109": ("0031", "adds sums of what the saved runs used"),
+    "0114": ("0031", "adds an index"),
+    "0113": ("0031", "adds sums of calls, which begin with those after it"),
     "0102": ("0031", "adds to approvals what none from before has"),
     "0110": ("0031", "adds to threads what none from before has"),
     "0101": ("0031", "adds custom roles, of which there were none"),

@@ -1762,6 +1762,30 @@ export interface components {
             revoked_at: string | null;
         };
         /**
+         * GetPromptBody
+         * @description A prompt of the server with its arguments, and the agent under whose policy it is read.
+         * @example {
+         *       "agent": "guide",
+         *       "name": "review",
+         *       "arguments": {
+         *         "language": "Python"
+         *       }
+         *     }
+         */
+        GetPromptBody: {
+            /** @description The agent's id or name. */
+            agent: string;
+            /** @description Name of the prompt, as the server names it. */
+            name: string;
+            /**
+             * @description Its arguments: texts by their names.
+             * @default {}
+             */
+            arguments?: {
+                [key: string]: string;
+            };
+        };
+        /**
          * GroupBody
          * @description A group that the organization manages.
          * @example {
@@ -3680,6 +3704,20 @@ export interface components {
             per_s: number;
         };
         /**
+         * ReadResourceBody
+         * @description A resource of the server, and the agent under whose policy it is read.
+         * @example {
+         *       "agent": "guide",
+         *       "uri": "file:///notes/today.md"
+         *     }
+         */
+        ReadResourceBody: {
+            /** @description The agent's id or name. */
+            agent: string;
+            /** @description URI of the resource, as the server names it. */
+            uri: string;
+        };
+        /**
          * ReasoningDeltaEvent
          * @description A piece of the reasoning that the model shows before or beside the text of a message, of agents with
          *     `reasoning_summary`. It is in no message.
@@ -4865,6 +4903,34 @@ export interface components {
              * @description Time of the last change.
              */
             updated_at: string;
+        };
+        /**
+         * ServerContentView
+         * @description What the server answered.
+         */
+        ServerContentView: {
+            /** @description The result of MCP: `contents` of a resource, `messages` of a prompt. URIs are those that clients of the gateway see. */
+            result: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * ServerContentsView
+         * @description What a server lists for an agent, under its own names. The entries are objects of MCP.
+         */
+        ServerContentsView: {
+            /** @description Its resources: `uri`, `name`, `title`, `mimeType` and others. */
+            resources: {
+                [key: string]: unknown;
+            }[];
+            /** @description Templates of URIs: `uriTemplate`, `name` and others. */
+            resource_templates: {
+                [key: string]: unknown;
+            }[];
+            /** @description Its prompts: `name`, `arguments` and others. */
+            prompts: {
+                [key: string]: unknown;
+            }[];
         };
         /**
          * ServerInfoView
@@ -6239,7 +6305,7 @@ export interface components {
          * @description The keys by which usage can be grouped.
          * @enum {string}
          */
-        UsageKey: "day" | "agent" | "model" | "person";
+        UsageKey: "day" | "agent" | "model" | "person" | "tool";
         /**
          * UsagePage
          * @description A page of sums; `next_cursor` is null on the last one.
@@ -6252,7 +6318,7 @@ export interface components {
         };
         /**
          * UsageView
-         * @description A sum.
+         * @description A sum. By tool it has the figures of tool calls, and those of models are 0.
          */
         UsageView: {
             /** @description The UTC day; null if summed over. */
@@ -6263,6 +6329,16 @@ export interface components {
             model: string | null;
             /** @description Who started the runs: the id of a user or an API key, or `schedule:` and the id of a schedule; null if summed over. */
             started_by: string | null;
+            /** @description The tool by the name that models see; null if summed over, and in sums of models. */
+            tool: string | null;
+            /** @description Number of tool calls of runs and gateway sessions; null unless summed by tool. */
+            tool_calls: number | null;
+            /** @description Number of tool calls that failed; null unless summed by tool. */
+            failed_tool_calls: number | null;
+            /** @description Number of tool calls that policy blocked; null unless summed by tool. */
+            blocked_tool_calls: number | null;
+            /** @description Milliseconds of the tool calls that were sent; null unless summed by tool. */
+            tool_ms: number | null;
             /** @description Number of model calls. */
             model_calls: number;
             /** @description Input tokens, cached ones included. */
@@ -6465,6 +6541,32 @@ export interface components {
          * @enum {string}
          */
         WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined";
+        /**
+         * WebhookReceiverView
+         * @description A receiver of webhooks, among the 10,000 newest deliveries of the organization.
+         */
+        WebhookReceiverView: {
+            /** @description Host and port of the webhook's URL, or the name of the secret that has the URL; the rest is never shown. */
+            receiver: string;
+            /** @description Whether it is the webhook of the inbox. */
+            of_inbox: boolean;
+            /** @description Number of its deliveries. */
+            deliveries: number;
+            /** @description Number of those that are still attempted. */
+            open: number;
+            /** @description Number of those that failed. */
+            failed: number;
+            /** @description The newest of its deliveries. */
+            last_delivery: components["schemas"]["WebhookDeliveryView"];
+        };
+        /**
+         * WebhookReceiversView
+         * @description Receivers, the last used first.
+         */
+        WebhookReceiversView: {
+            /** @description Receivers, the last used first: at most 200. */
+            data: components["schemas"]["WebhookReceiverView"][];
+        };
         /**
          * WorkflowBody
          * @description A workflow.

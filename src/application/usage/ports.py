@@ -10,6 +10,7 @@ from application.system.pages import Page, PageRequest
 from domain.ids import AgentId, OrganizationId, UserId
 from domain.runs.lease import Lease
 from domain.usage.daily_usage import UsageKey, UsageSum
+from domain.usage.tool_usage import ToolUsageSum
 
 BY_AGENT_AND_MODEL = frozenset({UsageKey.DAY, UsageKey.AGENT, UsageKey.MODEL})
 
@@ -32,6 +33,28 @@ class UsageReports(Protocol):
 
     async def page(self, organization_id: OrganizationId, wanted: UsageFilter, request: PageRequest) -> Page[UsageSum]:
         """Newest day first, then by agent, model and who started the runs."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUsageFilter:
+    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both."""
+
+    since: date | None = None
+    until: date | None = None
+    tool: str | None = None
+    by: frozenset[UsageKey] = frozenset({UsageKey.TOOL})
+
+
+class ToolUsageReports(Protocol):
+    """Daily sums of tool calls. They grow when the calls' audit entries are sealed, about a second after the calls."""
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: ToolUsageFilter, request: PageRequest
+    ) -> Page[ToolUsageSum]:
+        """Newest day first, then by tool."""
+
+    async def first_day(self, organization_id: OrganizationId) -> date | None:
+        """The first day with sums; None without any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

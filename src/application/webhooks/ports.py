@@ -14,7 +14,7 @@ from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.runs.run import Run
 from domain.runs.webhook import Webhook
-from domain.webhooks.delivery import Attempt, WebhookDelivery
+from domain.webhooks.delivery import Attempt, DeliveryState, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
 
 WEBHOOKS_TOPIC = "webhooks"
@@ -85,6 +85,48 @@ class WebhookDeliveryStore(Protocol):
     async def retry(self, seen: WebhookDelivery, after: WebhookDelivery, audit: AuditEvent) -> bool:
         """Start a new round and signal the sender. False, and no change, if the delivery is no
         longer as `seen`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryFilter:
+    """Conditions that a delivery must all meet; None does not restrict. `since` is inclusive, `until` exclusive.
+
+    - With `state` or `receiver`: among the organization's `SEARCHED` newest deliveries (before `until`).
+    - `has_notices`: also those to the webhook of the inbox.
+    """
+
+    state: DeliveryState | None = None
+    receiver: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    has_notices: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookReceiver:
+    """What was sent to one receiver, among the organization's newest deliveries, and the newest of these. `of_inbox`: the
+    webhook of the inbox, whose `receiver` is the name of a secret."""
+
+    receiver: str
+    of_inbox: bool
+    deliveries: int
+    open: int
+    failed: int
+    last: WebhookDelivery
+
+
+class DeliveryReports(Protocol):
+    """Reads the deliveries of an organization, to all webhooks."""
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: DeliveryFilter, request: PageRequest
+    ) -> Page[WebhookDelivery]:
+        """Matching deliveries, newest first."""
+
+    async def receivers(
+        self, organization_id: OrganizationId, *, has_notices: bool, limit: int
+    ) -> tuple[WebhookReceiver, ...]:
+        """Receivers of the `SEARCHED` newest deliveries, up to `limit`, the last used first."""
 
 
 class WebhookKeyStore(Protocol):

@@ -15,6 +15,8 @@ class UsageKey(StrEnum):
     AGENT = "agent"
     MODEL = "model"
     PERSON = "person"
+    TOOL = "tool"
+    """Sums of tool calls, which have no tokens: `ToolUsageSum`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,9 @@ from application.gateway.calls.settle_lost_calls import SettleLostCalls
 from application.gateway.calls.try_tool import TryTool
 from application.gateway.contents.content_sources import ContentSources
 from application.gateway.contents.list_contents import ListGatewayContents
+from application.gateway.contents.list_server_contents import ListServerContents
 from application.gateway.contents.read_content import ReadGatewayContent
+from application.gateway.contents.read_server_content import ReadServerContent
 from application.gateway.ports import GatewayClientStore, GatewayLedger, GatewaySessionStore
 from application.gateway.sessions.client_handshakes import ClientHandshakes
 from application.gateway.sessions.gateway_access import GatewayAccess
@@ -219,3 +221,5 @@ class Gateway(containers.DeclarativeContainer):
         ledger=gateway_ledger,
         halting=halt_gateway_session,
     )
+    list_server_contents = singleton(ListServerContents, access=gateway_access, sources=content_sources)
+    read_server_content = singleton(ReadServerContent, access=gateway_access, reading=read_gateway_content)

@@ -28,7 +28,7 @@ from application.secrets.ports import SecretVault
 from application.secrets.queries import ListSecrets
 from application.secrets.rotate_secret_key import RotateSecretKey
 from application.secrets.set_secret import SetSecret
-from application.usage.queries import GetUsage
+from application.usage.queries import GetToolUsage, GetUsage
 from infrastructure.assembly import archive as archive_assembly
 from infrastructure.assembly import siem as siem_assembly
 from infrastructure.assembly import storage as storage_assembly
@@ -88,6 +88,7 @@ class Maintenance(containers.DeclarativeContainer):
         work=stop_work_of_key,
     )
     get_usage = singleton(GetUsage, reports=Storage.usage_store)
+    get_tool_usage = singleton(GetToolUsage)
     backlog: providers.Provider[BacklogReader] = singleton(SqlBacklogReader)
     metrics_page = singleton(
         PrometheusPage,

@@ -25,6 +25,7 @@ from application.sources.ports import SourceIntake, SourceStore
 from application.system.readiness import ProcessReadiness
 from application.system.shared_permits import SharedPermits
 from application.threads.ports import ThreadStore
+from application.usage.ports import ToolUsageReports
 from infrastructure.assembly import limits as limits_assembly
 from infrastructure.assembly import secrets as secrets_assembly
 from infrastructure.assembly import storage as storage_assembly
@@ -71,6 +72,7 @@ from infrastructure.persistence.sources.intake import SqlSourceIntake
 from infrastructure.persistence.sources.store import SqlSourceStore
 from infrastructure.persistence.threads.store import SqlThreadStore
 from infrastructure.persistence.usage.store import SqlUsageStore
+from infrastructure.persistence.usage.tool_store import SqlToolUsage
 from infrastructure.persistence.workflows.run_store import SqlWorkflowRunStore
 from infrastructure.secrets.external_secrets import ExternalSecrets
 from infrastructure.secrets.sourced_secrets import SourcedSecrets
@@ -183,6 +185,7 @@ class Storage(containers.DeclarativeContainer):
     audit_forwards: providers.Provider[AuditForwards] = singleton(SqlAuditForwards, database=database)
     seal_keys: providers.Provider[SealKeys] = singleton(SqlSealKeys, database=database, box=Platform.secret_box)
     usage_store = singleton(SqlUsageStore, database=database)
+    tool_usage: providers.Provider[ToolUsageReports] = singleton(SqlToolUsage, database=database)
     approvals: providers.Provider[ApprovalStore] = singleton(SqlApprovalStore, database=database)
     runs: providers.Provider[SqlRunStore] = singleton(
         storage_assembly.run_store, Platform.settings, run_queue, database, Platform.wakeups, Platform.secret_box

@@ -51,6 +51,7 @@ from interfaces.console.routes import (
     schedules,
     secrets,
     server_actions,
+    server_contents,
     server_forms,
     server_import,
     server_trial,
@@ -91,13 +92,16 @@ from interfaces.console.routes.sessions import SessionPages
 from interfaces.console.routes.workflow_runs import WorkflowRunPages
 from interfaces.console.routes.workflows import WorkflowPages
 from interfaces.console.run_costs import RunCosts
+from interfaces.console.run_limits import RunLimits
 from interfaces.console.run_starters import RunStarters
+from interfaces.console.server_contents import ServerContentsPages
 from interfaces.console.sessions import ConsoleSessions, signed_in
 from interfaces.console.sign_in_attempts import SignInAttempts
 from interfaces.console.sign_in_pages import SignInPages
 from interfaces.console.toasts import saying
 from interfaces.console.usage_pages import UsagePages
 from interfaces.console.usage_people import UsagePeople
+from interfaces.console.usage_tools import UsageTools
 from interfaces.console_paths import PATH
 from interfaces.http.bodies import MAX_JSON_BYTES
 from interfaces.http.routing import OwnRouter, built_by, dependencies, routes_of
@@ -128,6 +132,7 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "run_starters": run_starters,
         "resource_names": resource_names,
         "budgets": budgets_of_today,
+        "run_limits": built_by(container, RunLimits),
         "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages, run_starters=run_starters),
         "schedule_pages": built_by(container, SchedulePages, run_starters=run_starters),
@@ -157,6 +162,8 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "secret_pages": built_by(container, SecretPages),
         "session_pages": built_by(container, SessionPages, run_starters=run_starters),
         "usage_pages": built_by(container, UsagePages),
+        "server_contents": built_by(container, ServerContentsPages),
+        "usage_tools": built_by(container, UsageTools),
         "usage_people": built_by(container, UsagePeople, run_starters=run_starters),
         "workflow_pages": built_by(container, WorkflowPages),
         "workflow_run_pages": built_by(container, WorkflowRunPages, argument_forms=forms),
@@ -221,6 +228,7 @@ def console_routes() -> list[HTTPRouteHandler]:
         schedules,
         secrets,
         server_actions,
+        server_contents,
         server_forms,
         server_import,
         server_trial,

@@ -49,6 +49,7 @@ NAVIGATION: tuple[tuple[str, tuple[Destination, ...]], ...] = (
             Destination(name="Schedules", path=f"{PATH}/schedules", icon="calendar-clock", key="h"),
             Destination(name="Threads", path=f"{PATH}/threads", icon="messages-square", key="t"),
             Destination(name="Gateway", path=f"{PATH}/gateway", icon="plug", key="g", permission=Permission.RUNS_START),
+            Destination(name="Webhooks", path=f"{PATH}/webhooks", icon="webhook", key="d"),
             Destination(name="My accounts", path=f"{PATH}/accounts", icon="circle-user", key="m"),
             Destination(name="My sessions", path=f"{PATH}/sessions", icon="monitor-smartphone", key="n"),
         ),

@@ -5,12 +5,11 @@ import csv
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, timedelta
 from decimal import Decimal
 from io import StringIO
 
 from application.agents.queries import ListAgents
-from application.audit.queries import ListAuditEvents
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
@@ -18,7 +17,6 @@ from domain.errors import ServiceError, invalid
 from domain.identity.api_key import Principal
 from domain.ids import AgentId
 from domain.usage.daily_usage import UsageKey, UsageSum
-from interfaces.console.call_statistics import MOST_ENTRIES, CallSum, call_sums, newest_entries
 from interfaces.console.charts import Chart, Series, columns, compact
 from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
@@ -59,11 +57,8 @@ class UsagePages:
     - Days without usage are shown.
     """
 
-    def __init__(
-        self, *, get_usage: GetUsage, list_agents: ListAgents, list_audit_events: ListAuditEvents, clock: Clock
-    ) -> None:
+    def __init__(self, *, get_usage: GetUsage, list_agents: ListAgents, clock: Clock) -> None:
         self._get_usage = get_usage
-        self._list_audit = list_audit_events
         self._list_agents = list_agents
         self._clock = clock
 
@@ -81,12 +76,11 @@ class UsagePages:
         }
         try:
             wanted = wanted_of(asked, today)
-            by_day, by_agent, by_model, parts, (by_tool, is_bounded) = await asyncio.gather(
+            by_day, by_agent, by_model, parts = await asyncio.gather(
                 self._sums(principal, wanted, UsageKey.DAY),
                 self._sums(principal, wanted, UsageKey.AGENT),
                 self._sums(principal, wanted, UsageKey.MODEL),
                 self._sums(principal, wanted, UsageKey.DAY, split),
-                self._tool_calls(principal, wanted),
             )
         except ServiceError as error:
             if not error.violations:
@@ -106,8 +100,6 @@ class UsagePages:
             "total": _total(by_model),
             "charts": (_costs_by_day(days, parts, split, names), _tokens_by_day(days)),
             "split": split.value,
-            "by_tool": by_tool,
-            "most_entries": MOST_ENTRIES if is_bounded else None,
         }, True
 
     async def _sums(self, principal: Principal, wanted: UsageFilter, *by: UsageKey) -> tuple[UsageSum, ...]:
@@ -133,16 +125,6 @@ class UsagePages:
             figures = (getattr(each, figure) for figure in _FIGURES)
             writer.writerow((each.day, plain(name), each.agent_id, plain(each.model or ""), *figures))
         return text.getvalue()
-
-    async def _tool_calls(self, principal: Principal, wanted: UsageFilter) -> tuple[tuple[CallSum, ...], bool]:
-        """Sums of the calls among the newest audit entries of the period, of all agents and models; and whether there are
-        more entries."""
-        if wanted.since is None or wanted.until is None or wanted.agent_id or wanted.model:
-            return (), False
-        begin, end = (datetime.combine(day, time(), UTC) for day in (wanted.since, wanted.until))
-        since_end = end if wanted.until == date.max else end + timedelta(days=1)
-        found, is_bounded = await newest_entries(self._list_audit, principal, since=begin, until=since_end)
-        return call_sums(found)[1], is_bounded
 
     async def _agent_names(self, principal: Principal) -> dict[str, str]:
         """Names by agent id; deleted agents are absent."""

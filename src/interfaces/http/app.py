@@ -41,6 +41,7 @@ from interfaces.http.scim import routes as scim
 from interfaces.http.scim.entry import PATH as SCIM_PATH
 from interfaces.http.scim.entry import scim_entry
 from interfaces.http.secrets import routes as secrets
+from interfaces.http.server_contents import routes as server_contents
 from interfaces.http.sessions import routes as sessions
 from interfaces.http.sources import routes as sources
 from interfaces.http.stream_places import StreamPlaces
@@ -57,6 +58,7 @@ from interfaces.http.workflows import routes as workflows
 _SLICES = (
     agents,
     mcp_servers,
+    server_contents,
     mcp_registries,
     tools,
     threads,

@@ -76,3 +76,43 @@ OF_REGISTRIES = (
     Case(method="GET", path=f"{IN_A_REGISTRY}/{{namespace}}/{{name}}", role=Role.ADMIN, status=404),
     Case(method="POST", path=f"{IN_A_REGISTRY}/{{namespace}}/{{name}}", role=Role.ADMIN, status=404, body={}),
 )
+
+OF_SERVERS_AND_WEBHOOKS = (
+    Case(method="POST", path="/v1/mcp-servers/{server}/uninstall", role=Role.ADMIN, status=202, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/import", role=Role.ADMIN, body={"mcpServers": {}}),
+    Case(method="POST", path="/v1/mcp-servers/{server}/refresh", role=Role.OPERATOR, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
+    Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),
+    Case(method="GET", path="/v1/mcp-servers/{server}/status", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/mcp-servers/{server}/logs", role=Role.OPERATOR, foreign=True),
+    Case(method="POST", path="/v1/organization/webhook-key", role=Role.ADMIN, status=201),
+    Case(method="GET", path="/v1/organization/webhook-deliveries", role=Role.ADMIN),
+    # The agent does not have the server, which only those who may ask it are told.
+    Case(
+        method="GET",
+        path="/v1/mcp-servers/{server}/contents",
+        role=Role.RUNNER,
+        query="?agent={agent}",
+        status=403,
+        foreign=True,
+    ),
+    Case(
+        method="POST",
+        path="/v1/mcp-servers/{server}/resources/read",
+        role=Role.RUNNER,
+        body={"agent": "{agent}", "uri": "file:///notes"},
+        status=404,
+        foreign=True,
+    ),
+    Case(
+        method="POST",
+        path="/v1/mcp-servers/{server}/prompts/get",
+        role=Role.RUNNER,
+        body={"agent": "{agent}", "name": "greet"},
+        status=404,
+        foreign=True,
+    ),
+    Case(method="GET", path="/v1/runs/{run_id}/webhook-deliveries", role=Role.VIEWER, foreign=True),
+    Case(method="GET", path="/v1/webhook-deliveries", role=Role.VIEWER),
+    Case(method="GET", path="/v1/webhook-receivers", role=Role.VIEWER),
+)

@@ -9,7 +9,15 @@ from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
-from tests.integration.http.route_cases import IDP_BODY, OF_PEOPLE, OF_REGISTRIES, OF_RUNS, OF_TOOLS, Case
+from tests.integration.http.route_cases import (
+    IDP_BODY,
+    OF_PEOPLE,
+    OF_REGISTRIES,
+    OF_RUNS,
+    OF_SERVERS_AND_WEBHOOKS,
+    OF_TOOLS,
+    Case,
+)
 from tests.integration.http.service import OTHER_ADMIN, PLATFORM, Act, Service, problem_of, token_of
 from tests.people_builders import a_console_session, a_user
 
@@ -35,16 +43,9 @@ CASES = [
     Case(method="POST", path="/v1/mcp-servers/{server}/test", role=Role.ADMIN, foreign=True),
     # The server is one that is run in place, which only those who may install are told.
     Case(method="POST", path="/v1/mcp-servers/{server}/install", role=Role.ADMIN, status=409, foreign=True),
-    Case(method="POST", path="/v1/mcp-servers/{server}/uninstall", role=Role.ADMIN, status=202, foreign=True),
-    Case(method="POST", path="/v1/mcp-servers/import", role=Role.ADMIN, body={"mcpServers": {}}),
     # The server is not one that a person authorizes, which only those who may begin it are told.
     Case(method="POST", path="/v1/mcp-servers/{server}/authorize", role=Role.ADMIN, status=409, foreign=True),
-    Case(method="POST", path="/v1/mcp-servers/{server}/refresh", role=Role.OPERATOR, foreign=True),
-    Case(method="POST", path="/v1/mcp-servers/{server}/connect", role=Role.OPERATOR, foreign=True),
-    Case(method="POST", path="/v1/mcp-servers/{server}/disconnect", role=Role.OPERATOR, foreign=True),
     *OF_TOOLS,
-    Case(method="GET", path="/v1/mcp-servers/{server}/status", role=Role.VIEWER, foreign=True),
-    Case(method="GET", path="/v1/mcp-servers/{server}/logs", role=Role.OPERATOR, foreign=True),
     Case(method="GET", path="/v1/tools", role=Role.VIEWER),
     Case(method="GET", path="/v1/tools/{name}/explain", role=Role.VIEWER, query="?agent={agent}", foreign=True),
     Case(method="POST", path="/v1/threads", role=Role.RUNNER, status=201),
@@ -108,12 +109,9 @@ CASES = [
         body={"decision": "deny", "reason": "hello"},
         foreign=True,
     ),
-    Case(method="GET", path="/v1/runs/{run_id}/webhook-deliveries", role=Role.VIEWER, foreign=True),
     Case(
         method="POST", path="/v1/webhook-deliveries/{delivery_id}/retry", role=Role.OPERATOR, status=202, foreign=True
     ),
-    Case(method="POST", path="/v1/organization/webhook-key", role=Role.ADMIN, status=201),
-    Case(method="GET", path="/v1/organization/webhook-deliveries", role=Role.ADMIN),
     Case(method="GET", path="/v1/usage", role=Role.VIEWER),
     Case(method="GET", path="/v1/organization", role=Role.VIEWER),
     Case(method="PATCH", path="/v1/organization", role=Role.ADMIN, body={"name": "renamed"}),
@@ -125,6 +123,7 @@ CASES = [
     *OF_PEOPLE,
     *OF_REGISTRIES,
     *OF_RUNS,
+    *OF_SERVERS_AND_WEBHOOKS,
     Case(method="POST", path="/v1/sign-in-links", role=Role.VIEWER, status=201),
     Case(method="GET", path="/v1/gateway-sessions", role=Role.RUNNER),
     Case(

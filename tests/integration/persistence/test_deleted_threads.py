@@ -102,6 +102,7 @@ OF_NO_THREAD = {
     "provisioned_user",
     "scim_token",
     "secret",
+    "tool_usage",
     "usage",
     "user_account",
     "user_group",

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from application.system.pages import PageRequest
 from application.webhooks.notices import of_approvals
+from application.webhooks.ports import DeliveryFilter
 from domain.audit.event import AuditAction
 from domain.json_value import JsonObject
 from domain.runs.run import RunStatus
@@ -158,3 +159,14 @@ async def test_notices_of_gateway_sessions_go_by_age(stores: Stores, database: D
     assert len(await notices(stores)) == 5
     assert [await remove(ORG, after(900), limit=1) for _ in range(2)] == [1, 0]
     assert len(await notices(stores)) == 4
+
+
+async def test_the_webhook_of_the_inbox_is_a_receiver_for_those_who_may_see_it(stores: Stores) -> None:
+    await with_webhook(stores)
+    await everything(stores)
+    [inbox] = await stores.delivery_reports.receivers(ORG, has_notices=True, limit=9)
+    assert (inbox.receiver, inbox.of_inbox, inbox.deliveries, inbox.open) == (SECRET, True, 4, 4)
+    assert await stores.delivery_reports.receivers(ORG, has_notices=False, limit=9) == ()
+    for has_notices, count in ((True, 4), (False, 0)):
+        found = await stores.delivery_reports.page(ORG, DeliveryFilter(has_notices=has_notices), PageRequest())
+        assert len(found.items) == count

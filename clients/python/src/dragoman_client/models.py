@@ -633,6 +633,17 @@ class ForkView(TypedDict):
     """The message of that thread which the fork replaces; null if all messages were copied."""
 
 
+class GetPromptBody(TypedDict):
+    """A prompt of the server with its arguments, and the agent under whose policy it is read."""
+
+    agent: str
+    """The agent's id or name."""
+    name: str
+    """Name of the prompt, as the server names it."""
+    arguments: NotRequired[dict[str, str]]
+    """Its arguments: texts by their names."""
+
+
 class GroupClaimBody(TypedDict):
     """People with this value in a claim are members."""
 
@@ -1483,6 +1494,15 @@ class RateLimitView(TypedDict):
     """Length of the period in seconds."""
 
 
+class ReadResourceBody(TypedDict):
+    """A resource of the server, and the agent under whose policy it is read."""
+
+    agent: str
+    """The agent's id or name."""
+    uri: str
+    """URI of the resource, as the server names it."""
+
+
 class ReasoningDeltaEvent(TypedDict):
     """
     A piece of the reasoning that the model shows before or beside the text of a message, of agents with
@@ -1964,6 +1984,24 @@ class SecretView(TypedDict):
     """Time of the creation."""
     updated_at: str
     """Time of the last change."""
+
+
+class ServerContentView(TypedDict):
+    """What the server answered."""
+
+    result: dict[str, Any]
+    """The result of MCP: `contents` of a resource, `messages` of a prompt. URIs are those that clients of the gateway see."""
+
+
+class ServerContentsView(TypedDict):
+    """What a server lists for an agent, under its own names. The entries are objects of MCP."""
+
+    resources: list[dict[str, Any]]
+    """Its resources: `uri`, `name`, `title`, `mimeType` and others."""
+    resource_templates: list[dict[str, Any]]
+    """Templates of URIs: `uriTemplate`, `name` and others."""
+    prompts: list[dict[str, Any]]
+    """Its prompts: `name`, `arguments` and others."""
 
 
 class ServerInfoView(TypedDict):
@@ -2650,12 +2688,12 @@ class UpdateWorkflowBody(TypedDict):
     """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
 
 
-UsageKey: TypeAlias = Literal['day', 'agent', 'model', 'person']
+UsageKey: TypeAlias = Literal['day', 'agent', 'model', 'person', 'tool']
 """The keys by which usage can be grouped."""
 
 
 class UsageView(TypedDict):
-    """A sum."""
+    """A sum. By tool it has the figures of tool calls, and those of models are 0."""
 
     day: str | None
     """The UTC day; null if summed over."""
@@ -2665,6 +2703,16 @@ class UsageView(TypedDict):
     """The model; null if summed over."""
     started_by: str | None
     """Who started the runs: the id of a user or an API key, or `schedule:` and the id of a schedule; null if summed over."""
+    tool: str | None
+    """The tool by the name that models see; null if summed over, and in sums of models."""
+    tool_calls: int | None
+    """Number of tool calls of runs and gateway sessions; null unless summed by tool."""
+    failed_tool_calls: int | None
+    """Number of tool calls that failed; null unless summed by tool."""
+    blocked_tool_calls: int | None
+    """Number of tool calls that policy blocked; null unless summed by tool."""
+    tool_ms: int | None
+    """Milliseconds of the tool calls that were sent; null unless summed by tool."""
     model_calls: int
     """Number of model calls."""
     input_tokens: int
@@ -4929,6 +4977,30 @@ class WebhookDeliveryView(TypedDict):
     """Time of the next attempt; null if there is none."""
     delivered_at: str | None
     """Time of the delivery; null until then."""
+
+
+class WebhookReceiverView(TypedDict):
+    """A receiver of webhooks, among the 10,000 newest deliveries of the organization."""
+
+    receiver: str
+    """Host and port of the webhook's URL, or the name of the secret that has the URL; the rest is never shown."""
+    of_inbox: bool
+    """Whether it is the webhook of the inbox."""
+    deliveries: int
+    """Number of its deliveries."""
+    open: int
+    """Number of those that are still attempted."""
+    failed: int
+    """Number of those that failed."""
+    last_delivery: WebhookDeliveryView
+    """The newest of its deliveries."""
+
+
+class WebhookReceiversView(TypedDict):
+    """Receivers, the last used first."""
+
+    data: list[WebhookReceiverView]
+    """Receivers, the last used first: at most 200."""
 
 
 class WorkflowPage(TypedDict):

@@ -12,6 +12,7 @@ from infrastructure.mcp.catalogs.tool_lists import ToolLists
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 _LOST = frozenset({ServerState.UNHEALTHY, ServerState.ERROR})
+_TROUBLES = _LOST | {ServerState.NEEDS_AUTH}
 
 LOGGED_FAILURES = frozenset(
     {
@@ -54,6 +55,7 @@ class ServerRecord:
         self._connected = 0
         self._protocol_version: str | None = None
         self._trouble: ServerState | None = None
+        self._trouble_since: datetime | None = None
         self._last_error: str | None = None
         self._failures = 0
         self._not_before = 0.0
@@ -66,7 +68,7 @@ class ServerRecord:
         is_connected = self._state is ServerState.CONNECTED
         return ServerStatus(
             state=self._state,
-            since=self._since,
+            since=self._since if self._trouble_since is None or self._state not in _TROUBLES else self._trouble_since,
             last_error=self._given_up or self._last_error,
             protocol_version=self._protocol_version if is_connected else None,
             tool_count=self._tool_count,
@@ -106,14 +108,14 @@ class ServerRecord:
         self._connecting -= 1
         self._connected += 1
         self._protocol_version = protocol_version
-        self._trouble, self._last_error, self._given_up = None, None, None
+        self._trouble, self._trouble_since, self._last_error, self._given_up = None, None, None, None
         self._was_connected = True
         self._failures, self._not_before = 0, 0.0
         self._settle()
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
         self._connecting -= 1
-        self._trouble = ServerState.NEEDS_AUTH if needs_auth else ServerState.ERROR
+        self._in_trouble(ServerState.NEEDS_AUTH if needs_auth else ServerState.ERROR)
         self._last_error = failure.detail
         pause_s = min(_FIRST_PAUSE_S * 2**self._failures, _LONGEST_PAUSE_S)
         self._failures += 1
@@ -134,9 +136,14 @@ class ServerRecord:
 
     def troubled(self, detail: str, *, needs_auth: bool) -> None:
         """An open connection proved unusable; the next one that opens resets the state."""
-        self._trouble = ServerState.NEEDS_AUTH if needs_auth else ServerState.UNHEALTHY
+        self._in_trouble(ServerState.NEEDS_AUTH if needs_auth else ServerState.UNHEALTHY)
         self._last_error = detail
         self._settle()
+
+    def _in_trouble(self, trouble: ServerState) -> None:
+        """Attempts to connect in between do not move the beginning of the trouble."""
+        self._trouble = trouble
+        self._trouble_since = self._trouble_since or self._clock.now()
 
     def given_up(self, detail: str) -> None:
         """The server is not started again until the cool-down ends."""

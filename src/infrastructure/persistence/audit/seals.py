@@ -25,6 +25,7 @@ from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.engine.prepared import prepared_insert
 from infrastructure.persistence.tables import audit_event, audit_head, audit_seal, organization
+from infrastructure.persistence.usage.tool_rows import Sums, add_calls_of_tools, sums_of_calls
 
 _organizations = select(organization.c.id).order_by(organization.c.id)
 # Reading the start of sealing here avoids another scan of sealed entries.
@@ -74,12 +75,14 @@ _link = row_fields(Link)
 
 
 class _Extension(NamedTuple):
-    """New rows of a chain with this head, the head after them, and the position of the last entry."""
+    """New rows of a chain with this head, the head after them, the position of the last entry, and the sums of the calls among
+    the entries."""
 
     head: ChainHead
     rows: list[dict[str, object]]
     after: ChainHead
     last: Place | None
+    calls: Sums
 
 
 class SqlAuditSeals:
@@ -128,7 +131,7 @@ class SqlAuditSeals:
             entries = unsealed_since(connection, organization_id, since, limit)
             links, after = extended(head, entries, key=keys.current, sealed_at=micros(at))
             rows = [_row(organization_id, link) for link in links]
-            return _Extension(head, rows, after, place_of(entries[-1]) if entries else None)
+            return _Extension(head, rows, after, place_of(entries[-1]) if entries else None, sums_of_calls(entries))
 
         def looked_ahead(connection: Connection) -> _Extension | None:
             head = stored_head(connection, organization_id)
@@ -141,6 +144,7 @@ class SqlAuditSeals:
             extension = ahead if ahead is not None and ahead.head == head else ready(connection, head)
             if extension.rows:
                 _insert_seal.run(connection, *extension.rows)
+                add_calls_of_tools(connection, organization_id, extension.calls)
             if extension.after != head:
                 save_head(connection, extension.after)
             return Sealed(count=len(extension.rows), last=extension.last)

@@ -14,7 +14,7 @@ from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 from infrastructure.persistence.engine.sqlite.vacuum import IN_STEPS
 
-HEAD = "0112"
+HEAD = "0114"
 """The revision of the tables."""
 WORKS_WITH = (
     "0067",
@@ -37,6 +37,8 @@ WORKS_WITH = (
     "0102",
     "0110",
     "0112",
+    "0113",
+    "0114",
 )
 """Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
 FIRST = "0031"

@@ -1,4 +1,4 @@
--- revision 0112
+-- revision 0114
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -922,3 +922,17 @@ CREATE INDEX ix_webhook_delivery_server_id ON webhook_delivery (server_id);
 CREATE INDEX ix_webhook_delivery_inbox ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined');
 CREATE INDEX ix_thread_forked_from ON thread (forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX ix_audit_event_decisions ON audit_event (organization_id, at, id) WHERE action IN ('tool.approval_given', 'tool.approved', 'tool.denied', 'run.question_answered', 'workflow.run_resumed', 'mcp_server.tool_approved', 'mcp_server.tool_rejected', 'thread.released', 'mcp_server.authorized');
+CREATE TABLE tool_usage (
+	organization_id TEXT NOT NULL,
+	day INTEGER NOT NULL,
+	tool TEXT NOT NULL,
+	calls BIGINT NOT NULL,
+	failed_calls BIGINT NOT NULL,
+	blocked_calls BIGINT NOT NULL,
+	duration_ms BIGINT NOT NULL,
+	CONSTRAINT pk_tool_usage PRIMARY KEY (organization_id, day, tool),
+	CONSTRAINT fk_tool_usage_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
+)
+ WITHOUT ROWID
+;
+CREATE INDEX ix_webhook_delivery_organization_id_created_at_id ON webhook_delivery (organization_id, created_at, id);

@@ -52,7 +52,7 @@ from infrastructure.persistence.tables.schedules import schedule
 from infrastructure.persistence.tables.secrets import secret
 from infrastructure.persistence.tables.sources import source, source_chunk, source_part
 from infrastructure.persistence.tables.threads import message, thread
-from infrastructure.persistence.tables.usage import budget_reservation, person_usage, usage
+from infrastructure.persistence.tables.usage import budget_reservation, person_usage, tool_usage, usage
 from infrastructure.persistence.tables.webhooks import push_config, webhook_delivery, webhook_key
 from infrastructure.persistence.tables.workflows import (
     workflow,
@@ -113,6 +113,7 @@ __all__ = [
     "thread",
     "timer",
     "tool_call",
+    "tool_usage",
     "usage",
     "user_account",
     "user_group",

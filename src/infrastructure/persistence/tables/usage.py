@@ -1,4 +1,4 @@
-"""Tables of usage by models and by who started runs, and of reservations against daily budgets."""
+"""Tables of usage by models, by who started runs and by tools, and of reservations against daily budgets."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
 
@@ -41,6 +41,20 @@ person_usage = Table(
     Column("cost_nano_usd", NanoUsd, nullable=False),
     Column("unpriced_calls", BigInteger, nullable=False),
     Column("estimated_calls", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Calls of tools, of runs and gateway sessions, from their audit entries as these are sealed.
+tool_usage = Table(
+    "tool_usage",
+    metadata,
+    Column("organization_id", PlainText, ForeignKey("organization.id", ondelete="CASCADE"), primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("tool", PlainText, primary_key=True),
+    Column("calls", BigInteger, nullable=False),
+    Column("failed_calls", BigInteger, nullable=False),
+    Column("blocked_calls", BigInteger, nullable=False),
+    Column("duration_ms", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 

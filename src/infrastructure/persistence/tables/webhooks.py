@@ -29,6 +29,7 @@ webhook_delivery = Table(
     Column("workflow_run_id", PlainText, ForeignKey("workflow_run.id", ondelete="CASCADE"), index=True),
     Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), index=True),
     Index(None, "run_id", "created_at", "id"),
+    Index(None, "organization_id", "created_at", "id"),
     partial_index(
         "ix_webhook_delivery_inbox",
         "organization_id",

@@ -22,19 +22,20 @@ SUMMED = (
 )
 
 
-def _adding_to(table: Table) -> Prepared:
+def adding_to(table: Table, summed: Iterable[str]) -> Prepared:
+    """Inserts a row, or adds its values in these columns to the row of its key."""
     insert = upsert(table).inline()
     return Prepared(
         insert.on_conflict_do_update(
             index_elements=[column.name for column in table.primary_key],
-            set_={name: table.c[name] + insert.excluded[name] for name in SUMMED},
+            set_={name: table.c[name] + insert.excluded[name] for name in summed},
         ),
         columns=[column.name for column in table.columns],
     )
 
 
-_add = _adding_to(usage)
-_add_by_person = _adding_to(person_usage)
+_add = adding_to(usage, SUMMED)
+_add_by_person = adding_to(person_usage, SUMMED)
 _settle = Prepared(
     update(budget_reservation)
     .where(budget_reservation.c.run_id == bindparam("of_run"))

@@ -16,7 +16,7 @@ from interfaces.http.agents.views import AgentView
 from interfaces.http.usage.views import UsageView
 
 _DIMENSIONS = ("day", "agent", "model")
-_CHOICES = (*_DIMENSIONS, "person", "all")
+_CHOICES = (*_DIMENSIONS, "person", "tool", "all")
 
 
 def usage(
@@ -33,12 +33,12 @@ def usage(
         typer.Option(
             "--by",
             metavar="DIMENSION",
-            help="The sums are by day, agent, model or person; or by `all` of the first three.",
+            help="The sums are by day, agent, model, person or tool; or by `all` of the first three.",
         ),
     ] = "day",
     as_json: JsonFlag = False,
 ) -> None:
-    """Show tokens and cost by day, agent, model or person."""
+    """Show tokens and cost by day, agent, model or person, or calls by tool."""
     if by not in _CHOICES:
         raise wrong_choice("--by", by, _CHOICES)
     session = session_of(context)
@@ -58,6 +58,13 @@ def usage(
             session.terminal.json(page)
             return
         sums = entries_of(UsageView, page)
+        if by == "tool":
+            session.terminal.table(
+                ("tool", "calls", "failed", "blocked", "mean ms"),
+                [(entry["tool"] or "", *_calls(entry)) for entry in sorted(sums, key=lambda each: -_count(each))],
+                empty="No tool was called in this time.",
+            )
+            return
         prefixes = {"agent": ["agt"], "all": ["agt"], "person": ["usr", "key", "sch"]}.get(by, []) if sums else []
         names = await names_by_id(api, *prefixes)
         keys = _DIMENSIONS if by == "all" else (by,)
@@ -99,3 +106,14 @@ def _amounts(entry: UsageView) -> tuple[str, ...]:
         str(entry["cached_tokens"]),
         str(entry["unpriced_calls"] or ""),
     )
+
+
+def _count(entry: UsageView) -> int:
+    return entry["tool_calls"] or 0
+
+
+def _calls(entry: UsageView) -> tuple[str, ...]:
+    blocked = entry["blocked_tool_calls"] or 0
+    sent = _count(entry) - blocked
+    mean_ms = round((entry["tool_ms"] or 0) / sent) if sent else ""
+    return (str(_count(entry)), str(entry["failed_tool_calls"] or ""), str(blocked or ""), str(mean_ms))

@@ -4,11 +4,15 @@ from typing import Annotated
 
 import typer
 
-from interfaces.cli.answers import read_as
+from domain.webhooks.delivery import DeliveryState
+from interfaces.cli.answers import entries_of, read_as
 from interfaces.cli.api import ServiceApi, path_to
+from interfaces.cli.failures import BadUsage, wrong_choice
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView
+from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView, WebhookReceiverView
 
+_STATES = tuple(state.value for state in DeliveryState)
+_STATES = tuple(state.value for state in DeliveryState)
 OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's id, run_….")]
 
 webhook_app = typer.Typer(
@@ -18,16 +22,39 @@ webhook_app = typer.Typer(
 )
 
 
-@webhook_app.command("list", epilog="Examples: dragoman webhook list run_0123 --json; dragoman webhook list")
+@webhook_app.command(
+    "list", epilog="Examples: dragoman webhook list run_0123 --json; dragoman webhook list --state failed"
+)
 def list_deliveries(
+    *,
     context: typer.Context,
     run_id: OptionalRun = None,
+    is_of_all: Annotated[bool, typer.Option("--all", help="Of all runs and of the inbox.")] = False,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help="Of all, only those in this state.")
+    ] = None,
+    receiver: Annotated[
+        str | None, typer.Option("--receiver", metavar="HOST:PORT", help="Of all, only those to this receiver.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List webhook deliveries, newest first: of a run, or of the inbox."""
+    """List webhook deliveries, newest first: of a run, of the inbox, or of all."""
+    given = {"state": state, "receiver": receiver}
+    query = {name: value for name, value in given.items() if value is not None}
+    is_of_all = is_of_all or bool(query)
+    if state is not None and state not in _STATES:
+        raise wrong_choice("--state", state, _STATES)
+    if is_of_all and run_id is not None:
+        raise BadUsage("Give a run, or --all, --state and --receiver, which are of all runs.")
+    path, empty = path_to("organization", "webhook-deliveries"), "Nothing was sent to the webhook of the inbox."
+    if is_of_all:
+        path, empty = path_to("webhook-deliveries"), "There are no such deliveries."
+    elif run_id is not None:
+        path = path_to("runs", run_id, "webhook-deliveries")
+        empty = "The run has no deliveries: it has no webhook, or has not ended or waited yet."
     session_of(context).show_list(
         WebhookDeliveryView,
-        path_to("runs", run_id, "webhook-deliveries") if run_id else path_to("organization", "webhook-deliveries"),
+        path,
         ("id", "state", "event", "outlook", "attempts", "receiver"),
         lambda entry, _: (
             entry["id"],
@@ -37,11 +64,39 @@ def list_deliveries(
             str(entry["attempts"]),
             entry["receiver"],
         ),
-        empty="The run has no deliveries: it has no webhook, or has not ended or waited yet."
-        if run_id
-        else "Nothing was sent to the webhook of the inbox.",
+        empty=empty,
+        query=query,
         as_json=as_json,
     )
+
+
+@webhook_app.command("receivers", epilog="Example: dragoman webhook receivers")
+def list_receivers(context: typer.Context, as_json: JsonFlag = False) -> None:
+    """List the receivers of webhooks with their newest delivery, the last used first."""
+    session = session_of(context)
+
+    async def show(api: ServiceApi) -> None:
+        document = await api.get(path_to("webhook-receivers"))
+        if as_json:
+            session.terminal.json(document)
+            return
+        session.terminal.table(
+            ("receiver", "last state", "outlook", "deliveries", "open", "failed"),
+            [
+                (
+                    f"{'inbox: ' if entry['of_inbox'] else ''}{entry['receiver']}",
+                    entry["last_delivery"]["state"],
+                    _outlook(entry["last_delivery"]),
+                    str(entry["deliveries"]),
+                    str(entry["open"] or ""),
+                    str(entry["failed"] or ""),
+                )
+                for entry in entries_of(WebhookReceiverView, document)
+            ],
+            empty="Nothing was sent yet.",
+        )
+
+    session.perform(show)
 
 
 @webhook_app.command("retry", epilog="Example: dragoman webhook retry whk_0123")

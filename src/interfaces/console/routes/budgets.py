@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import cast
 
 from litestar import Response, get
 from litestar.di import NamedDependency
@@ -19,6 +20,8 @@ from domain.ids import AgentId, ApiKeyId, UserId
 from domain.usage.daily_usage import UsageKey, UsageSum
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
+from interfaces.console.run_limits import RunGauge, RunLimits
+from interfaces.console.run_starters import RunStarters
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 
@@ -125,6 +128,17 @@ def _fullest_first(gauges: Iterable[Gauge]) -> list[Gauge]:
 
 @get("/budgets")
 async def show_budgets(
-    request: ConsoleRequest, pages: NamedDependency[Pages], budgets: NamedDependency[Budgets]
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    budgets: NamedDependency[Budgets],
+    run_limits: NamedDependency[RunLimits],
+    run_starters: NamedDependency[RunStarters],
 ) -> Response[str]:
-    return pages.show(request, "budgets.html", await budgets.of(request.principal))
+    """Budgets of today, and runs now of those that may be."""
+    principal = request.principal
+    context = {**await budgets.of(principal), **await run_limits.of(principal)}
+    users = {each.name for each in cast("list[Gauge]", context["users"])}
+    users |= {each.name or "" for each in cast("list[RunGauge]", context["runs_of_users"])}
+    names = await run_starters.names(principal, users)
+    return pages.show(request, "budgets.html", {**context, "names": names})

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import cast
@@ -15,7 +15,7 @@ from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
-from application.system.pages import PageRequest
+from application.system.pages import Page, PageRequest
 from application.system.ports import Clock
 from application.usage.ports import UsageFilter
 from application.usage.queries import GetUsage
@@ -29,11 +29,13 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.budgets import Budgets, Gauge
 from interfaces.console.run_costs import RunCosts
+from interfaces.console.whole_lists import all_of
 
 RECENT = 100
 LATEST = 10
 _UNFINISHED = (RunStatus.QUEUED, RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION)
 MOST_BUDGETS = 5
+MOST_TROUBLED = 5
 _TROUBLE = frozenset({ServerState.ERROR, ServerState.UNHEALTHY, ServerState.NEEDS_AUTH, ServerState.NOT_INSTALLED})
 _BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
 
@@ -46,9 +48,15 @@ class ServerLine:
     status: ServerStatus
     quarantined: int
 
+    @property
+    def is_troubled(self) -> bool:
+        """Whether a person has to look at the server: an idle one is well."""
+        state = self.status.state
+        return state in _TROUBLE or (state is ServerState.DISCONNECTED and self.status.last_error is not None)
+
 
 class Overview:
-    """Collects the data of the page, from the newest hundred of everything."""
+    """Collects the data of the page, from the newest hundred runs and all servers."""
 
     def __init__(
         self,
@@ -81,13 +89,14 @@ class Overview:
             self._runs(principal, None),
             asyncio.gather(*(self._runs(principal, status) for status in _UNFINISHED)),
             self._inbox.of(principal),
-            self.servers(principal),
+            self.all_servers(principal),
             self._cost_today(principal),
             self._budgets.of(principal),
         )
         ended = Counter(run.status for run in recent if run.status.is_terminal)
         total = sum(ended.values())
         latest = recent[:LATEST]
+        troubled = [line for line in servers if line.quarantined or line.is_troubled]
         return {
             "unfinished": [(status.value, _count(runs)) for status, runs in zip(_UNFINISHED, unfinished, strict=True)],
             "ended": sorted((status.value, count) for status, count in ended.items()),
@@ -96,7 +105,8 @@ class Overview:
             "waiting": len(waiting),
             "waits": sorted(Counter(item.kind for item in waiting).items(), key=lambda each: -each[1]),
             "soonest": next((item for item in waiting if item.due is not None), None),
-            "troubled": [line for line in servers if line.quarantined or _is_troubled(line.status)],
+            "troubled": troubled[:MOST_TROUBLED],
+            "troubled_more": max(0, len(troubled) - MOST_TROUBLED),
             "server_count": len(servers),
             "gauges": [each for each in _gauges(budgets) if each.budget is not None][:MOST_BUDGETS],
             "cost_today": cost,
@@ -109,10 +119,17 @@ class Overview:
         page = await self._list_runs.execute(principal, RunFilter(status=status), PageRequest(limit=RECENT))
         return page.items
 
-    async def servers(self, principal: Principal) -> list[ServerLine]:
-        """The MCP servers, newest first, with their state."""
-        page = await self._list_servers.execute(principal=principal, page=PageRequest(limit=RECENT))
+    async def all_servers(self, principal: Principal) -> list[ServerLine]:
+        """All MCP servers, newest first, with their state."""
+        found = await all_of(lambda page: self._list_servers.execute(principal=principal, page=page))
+        return await self._lines(principal, found)
 
+    async def servers(self, principal: Principal, cursor: str | None) -> Page[ServerLine]:
+        """A page of the MCP servers, newest first, with their state."""
+        page = await self._list_servers.execute(principal=principal, page=PageRequest(limit=RECENT, cursor=cursor))
+        return Page(items=tuple(await self._lines(principal, page.items)), next_cursor=page.next_cursor)
+
+    async def _lines(self, principal: Principal, servers: Iterable[McpServer]) -> list[ServerLine]:
         async def line(server: McpServer) -> ServerLine:
             status = await self._server_status.execute(principal=principal, server=server.id)
             catalog = (await self._server_tools.execute(principal, server.id)).catalog
@@ -120,7 +137,7 @@ class Overview:
                 server=server, status=status, quarantined=0 if catalog is None else catalog.awaiting_approval
             )
 
-        return list(await asyncio.gather(*map(line, page.items)))
+        return list(await asyncio.gather(*map(line, servers)))
 
     async def _cost_today(self, principal: Principal) -> Decimal | None:
         """The cost of today; None if no used model has a known price."""
@@ -154,11 +171,6 @@ async def show_overview_part(
 
 def _count(found: tuple[object, ...]) -> str:
     return f"{len(found)}+" if len(found) == RECENT else str(len(found))
-
-
-def _is_troubled(status: ServerStatus) -> bool:
-    """Whether a person has to look at the server: an idle one is well."""
-    return status.state in _TROUBLE or (status.state is ServerState.DISCONNECTED and status.last_error is not None)
 
 
 def _gauges(budgets: Mapping[str, object]) -> list[Gauge]:

@@ -1,8 +1,10 @@
 """MCP servers: state, tools, and approval of new or changed tools."""
 
+from typing import Annotated
+
 from litestar import Response, get, post
 from litestar.di import NamedDependency
-from litestar.params import FromPath
+from litestar.params import FromPath, FromQuery, QueryParameter
 
 from application.mcp.approve_definition import ApproveDefinition, ApproveDefinitionCommand
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
@@ -19,7 +21,7 @@ from domain.mcp.server import McpServerKind
 from interfaces.console.inbox_answers import is_from_inbox, settled
 from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
-from interfaces.console.routes.overview import RECENT, Overview
+from interfaces.console.routes.overview import Overview
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.run_starters import RunStarters
 
@@ -93,13 +95,21 @@ class ServerPages:
 
 @get("/servers")
 async def show_servers(
-    request: ConsoleRequest, pages: NamedDependency[Pages], overview: NamedDependency[Overview]
+    *,
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    overview: NamedDependency[Overview],
+    trouble: FromQuery[str] = "",
+    cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    may_change = request.principal.may(Permission.SERVERS_MANAGE)
-    servers = await overview.servers(request.principal)
-    return pages.show(
-        request, "servers.html", {"servers": servers, "more": len(servers) == RECENT, "may_change": may_change}
-    )
+    """The newest, or all that a person has to look at."""
+    principal = request.principal
+    context = {"may_change": principal.may(Permission.SERVERS_MANAGE), "is_of_troubled": bool(trouble)}
+    if trouble:
+        found = [line for line in await overview.all_servers(principal) if line.quarantined or line.is_troubled]
+        return pages.show(request, "servers.html", {**context, "servers": found, "next_cursor": None})
+    page = await overview.servers(principal, cursor)
+    return pages.show(request, "servers.html", {**context, "servers": page.items, "next_cursor": page.next_cursor})
 
 
 @get("/servers/{slug:str}")

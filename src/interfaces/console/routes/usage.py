@@ -9,6 +9,7 @@ from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.usage_pages import UsagePages
 from interfaces.console.usage_people import UsagePeople
+from interfaces.console.usage_tools import UsageTools
 
 
 def _asked(
@@ -32,7 +33,7 @@ async def show_usage(
     model: FromQuery[str] = "",
     split: FromQuery[str] = "",
 ) -> Response[str]:
-    """Usage by day, agent, model and tool; all conditions must hold."""
+    """Usage by day, agent and model; all conditions must hold."""
     asked = FormValues({"since": since, "until": until, "agent": agent, "model": model, "split": split})
     context, is_valid = await usage_pages.of(request.principal, asked)
     return pages.show(request, "usage.html", context, status=200 if is_valid else 422)
@@ -62,6 +63,24 @@ async def download_usage_by_person(
     request: ConsoleRequest, usage_people: NamedDependency[UsagePeople], asked: NamedDependency[FormValues]
 ) -> Response[str]:
     return _table("usage-people.csv", await usage_people.table(request.principal, asked))
+
+
+@get("/parts/usage-tools", dependencies=_OF_PERIOD)
+async def show_usage_by_tool(
+    request: ConsoleRequest,
+    pages: NamedDependency[Pages],
+    usage_tools: NamedDependency[UsageTools],
+    asked: NamedDependency[FormValues],
+) -> Response[str]:
+    """Calls of the period by tool."""
+    return pages.show(request, "parts/usage_tools.html", await usage_tools.of(request.principal, asked))
+
+
+@get("/usage-tools.csv", dependencies=_OF_PERIOD)
+async def download_usage_by_tool(
+    request: ConsoleRequest, usage_tools: NamedDependency[UsageTools], asked: NamedDependency[FormValues]
+) -> Response[str]:
+    return _table("usage-tools.csv", await usage_tools.table(request.principal, asked))
 
 
 def _table(name: str, text: str) -> Response[str]:

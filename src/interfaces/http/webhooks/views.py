@@ -3,6 +3,7 @@
 from typing import Annotated, TypedDict
 
 from application.webhooks.create_webhook_key import CreatedWebhookKey
+from application.webhooks.ports import WebhookReceiver
 from domain.threads.message_json import timestamp
 from domain.webhooks.delivery import DeliveryState, WebhookDelivery, WebhookEvent
 from interfaces.http.view_fields import CreatedAt, Items, NextCursor, Timestamp
@@ -34,6 +35,25 @@ class WebhookDeliveryPage(TypedDict):
     next_cursor: NextCursor
 
 
+class WebhookReceiverView(TypedDict):
+    """A receiver of webhooks, among the 10,000 newest deliveries of the organization."""
+
+    receiver: Annotated[
+        str, "Host and port of the webhook's URL, or the name of the secret that has the URL; the rest is never shown."
+    ]
+    of_inbox: Annotated[bool, "Whether it is the webhook of the inbox."]
+    deliveries: Annotated[int, "Number of its deliveries."]
+    open: Annotated[int, "Number of those that are still attempted."]
+    failed: Annotated[int, "Number of those that failed."]
+    last_delivery: Annotated[WebhookDeliveryView, "The newest of its deliveries."]
+
+
+class WebhookReceiversView(TypedDict):
+    """Receivers, the last used first."""
+
+    data: Annotated[list[WebhookReceiverView], "Receivers, the last used first: at most 200."]
+
+
 class CreatedWebhookKeyView(TypedDict):
     """A new signing key; `secret` is shown only once. The previous key also signs until
     `former_signs_until`."""
@@ -56,6 +76,17 @@ def webhook_delivery_view(delivery: WebhookDelivery) -> WebhookDeliveryView:
         "created_at": timestamp(delivery.created_at),
         "next_attempt_at": None if delivery.next_attempt_at is None else timestamp(delivery.next_attempt_at),
         "delivered_at": None if delivery.delivered_at is None else timestamp(delivery.delivered_at),
+    }
+
+
+def webhook_receiver_view(receiver: WebhookReceiver) -> WebhookReceiverView:
+    return {
+        "receiver": receiver.receiver,
+        "of_inbox": receiver.of_inbox,
+        "deliveries": receiver.deliveries,
+        "open": receiver.open,
+        "failed": receiver.failed,
+        "last_delivery": webhook_delivery_view(receiver.last),
     }
 
 

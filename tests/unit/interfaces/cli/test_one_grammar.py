@@ -170,6 +170,18 @@ def test_usage_by_person_has_their_names() -> None:
     assert [line.split()[0] for line in outcome.out.splitlines()[1:]] == ["Ada", "nightly", "key_1"]
 
 
+@pytest.mark.requirement("A10")
+def test_usage_by_tool_has_the_calls_of_the_most_called_first() -> None:
+    calls = {"failed_tool_calls": 1, "blocked_tool_calls": 1, "tool_ms": 800}
+    entries = [whole(UsageView, {"tool": tool, "tool_calls": count, **calls}) for tool, count in (("a", 1), ("b", 5))]
+    service = FakeService().on("GET", "/v1/usage", page(*entries))
+    outcome = service.run("usage", "--by", "tool")
+    assert [line.split() for line in outcome.out.splitlines()[1:]] == [
+        ["b", "5", "1", "1", "200"],
+        ["a", "1", "1", "1"],
+    ]
+
+
 def test_the_settings_of_the_organization_are_shown_and_unknown_ones_refused() -> None:
     organization = whole(
         OrganizationView,

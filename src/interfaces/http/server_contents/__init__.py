@@ -1,0 +1,1 @@
+"""Resources and prompts of MCP servers over HTTP."""
