@@ -75,6 +75,7 @@ def test_partial_indices_keep_their_conditions(empty_database: str) -> None:
         "ix_run_queued",
         "ix_run_unfinished",
         "uq_run_active_thread",
+        "ix_audit_event_decisions",
         "ix_audit_event_run_id",
         "ix_approval_pending",
     }
