@@ -43,6 +43,8 @@ _PROVIDERS = {
 """Fields of `Stores` whose provider has another name."""
 _ROWS = {
     "agents": "agent_rows",
+    "groups": "group_rows",
+    "organization_groups": "organization_group_rows",
     "servers": "server_rows",
     "catalogs": "catalog_rows",
     "organizations": "organization_rows",

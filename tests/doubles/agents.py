@@ -8,6 +8,7 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found, require_version
 from domain.ids import AgentId, OrganizationId
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -52,7 +53,11 @@ class InMemoryAgentStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""
-        return newest_first(self._in_use(organization_id), lambda agent: by_time(agent.created_at, agent.id), request)
+        return newest_first(
+            seen(self._state, request.teams, self._in_use(organization_id), lambda agent: agent.id),
+            lambda agent: by_time(agent.created_at, agent.id),
+            request,
+        )
 
     async def versions(self, organization_id: OrganizationId, agent_id: AgentId, request: PageRequest) -> Page[Agent]:
         """All versions of one agent, newest first."""

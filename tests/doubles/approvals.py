@@ -8,6 +8,8 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer, TimerKind
 from domain.errors import existing
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
+from domain.teams import Teams
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -18,22 +20,27 @@ class InMemoryApprovalStore:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
 
-    async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None:
+    async def get(
+        self, organization_id: OrganizationId, approval_id: ApprovalId, *, teams: Teams = None
+    ) -> Approval | None:
         """The approval, or None."""
         approval = self._state.approvals.get(approval_id)
-        return approval if approval is not None and approval.organization_id == organization_id else None
+        if approval is None or approval.organization_id != organization_id:
+            return None
+        return next(iter(seen(self._state, teams, [approval], lambda each: each.id)), None)
 
     async def page(
         self, organization_id: OrganizationId, wanted: ApprovalFilter, request: PageRequest
     ) -> Page[Approval]:
         """Approvals, newest first."""
-        found = (
+        found = [
             approval
             for approval in self._state.approvals.values()
             if approval.organization_id == organization_id
             and wanted.state in (None, approval.state)
             and wanted.run_id in (None, approval.run_id)
-        )
+        ]
+        found = seen(self._state, request.teams, found, lambda approval: approval.id)
         return newest_first(found, lambda approval: by_time(approval.created_at, approval.id), request)
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:

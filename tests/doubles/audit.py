@@ -4,6 +4,7 @@ from application.audit.ports import AuditFilter
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId
+from tests.doubles.owners import is_seen_entry
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -22,6 +23,7 @@ class InMemoryAuditLog:
             entry
             for entry in self._state.audit.values()
             if entry.organization_id == organization_id and matches(entry, wanted)
+            if is_seen_entry(self._state, wanted.teams, entry)
         )
         return newest_first(entries, lambda entry: by_time(entry.at, entry.id), request)
 

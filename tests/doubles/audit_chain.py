@@ -21,6 +21,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict
 from domain.ids import AuditEventId, OrganizationId
 from tests.doubles.audit import matches
+from tests.doubles.owners import is_seen_entry
 from tests.doubles.state import InMemoryState
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -143,10 +144,15 @@ class InMemoryAuditChain:
             for stored in self._stored(organization_id, after)
             if (event := self._state.audit.get(AuditEventId(stored.link.event_id))) is not None
             and matches(event, wanted)
+            and is_seen_entry(self._state, wanted.teams, event)
         ][:limit]
         if len(found) == limit:
             return ExportPart(links=tuple(found), unsealed=(), is_last=False)
-        waiting = [entry_of(event) for event in self._unsealed(organization_id) if matches(event, wanted)]
+        waiting = [
+            entry_of(event)
+            for event in self._unsealed(organization_id)
+            if matches(event, wanted) and is_seen_entry(self._state, wanted.teams, event)
+        ]
         return ExportPart(links=tuple(found), unsealed=tuple(waiting), is_last=True)
 
     def _own_head(self, organization_id: OrganizationId, keys: ChainKeys) -> ChainHead:

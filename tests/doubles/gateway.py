@@ -14,8 +14,10 @@ from domain.identity.custom_role import permissions_held
 from domain.identity.permission import Permission
 from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ToolCallId, UserId
+from domain.teams import Teams, sees
 from domain.threads.thread import Quarantine, Thread
 from domain.tools.result import ToolOutcome, ToolResult
+from tests.doubles.owners import seen, team_of
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.stored_gateway_session import StoredGatewaySession
@@ -40,10 +42,14 @@ class InMemoryGatewaySessionStore:
         stored = self._state.gateway_sessions.setdefault(session.id, StoredGatewaySession(session=session))
         return self._as_read(stored.session)
 
-    async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
+    async def get(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, *, teams: Teams = None
+    ) -> GatewaySession | None:
         """The session, or None."""
         stored = self._state.gateway_sessions.get(session_id)
         if stored is None or stored.session.organization_id != organization_id:
+            return None
+        if not sees(teams, team_of(self._state, session_id)):
             return None
         return self._as_read(stored.session)
 
@@ -65,6 +71,7 @@ class InMemoryGatewaySessionStore:
             if stored.session.organization_id == organization_id and stored.session.token_hash is not None
             if created_by in (None, stored.session.created_by)
         ]
+        found = seen(self._state, request.teams, found, lambda session: session.id)
         return newest_first(found, lambda session: by_time(session.created_at, session.id), request)
 
     async def open_of_key(

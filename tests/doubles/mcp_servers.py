@@ -9,6 +9,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved, with_rejected
 from domain.mcp.server import McpServer
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -44,7 +45,11 @@ class InMemoryMcpServerStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[McpServer]:
         """Servers, newest first."""
-        return newest_first(self._of(organization_id), lambda server: by_time(server.created_at, server.id), request)
+        return newest_first(
+            seen(self._state, request.teams, self._of(organization_id), lambda server: server.id),
+            lambda server: by_time(server.created_at, server.id),
+            request,
+        )
 
     async def is_empty(self) -> bool:
         """Whether no organization has a server."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from application.groups.ports import OrganizationGroupChange
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, existing
-from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken
+from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken, group_owns
 from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, OrganizationId, UserId
 from tests.doubles.state import InMemoryState
@@ -37,13 +37,17 @@ class InMemoryOrganizationGroupStore:
         decided = decide(stored)
         if decided is None:
             return stored
+        if decided[0].name != stored.name:
+            self._refuse_owner(stored)
         self._store(*decided)
         return decided[0]
 
     async def delete(self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent) -> bool:
         """Remove a group."""
-        if await self._get(organization_id, group_id) is None:
+        stored = await self._get(organization_id, group_id)
+        if stored is None:
             return False
+        self._refuse_owner(stored)
         del self._state.organization_groups[group_id]
         self._state.record(audit)
         return True
@@ -94,6 +98,20 @@ class InMemoryOrganizationGroupStore:
             members = tuple(each for each in group.members if each != user_id)
             claimed = tuple(each for each in group.members_by_claim if each != user_id)
             self._put(replace(group, members=members, members_by_claim=claimed))
+
+    def _refuse_owner(self, group: OrganizationGroup) -> None:
+        state, of = self._state, (group.organization_id, group.name)
+        agents = [each[-1] for each in state.agents.values() if each[-1].id not in state.deleted_agents]
+        threads = [each.thread for each in state.threads.values()]
+        owned: dict[str, list[str]] = {
+            "agents": sorted(each.config.name for each in agents if (each.organization_id, each.team) == of),
+            "MCP servers": sorted(
+                each.config.slug for each in state.servers.values() if (each.organization_id, each.team) == of
+            ),
+            "threads": sorted(str(each.id) for each in threads if (each.organization_id, each.team) == of),
+        }
+        if any(owned.values()):
+            raise group_owns(group.name, owned)
 
     async def _get(self, organization_id: OrganizationId, group_id: GroupId) -> OrganizationGroup | None:
         return next((each for each in await self.all(organization_id) if each.id == group_id), None)

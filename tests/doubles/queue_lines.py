@@ -6,6 +6,7 @@ from application.runs.queue_lines import QueueLine, StuckRun
 from domain.ids import AgentId, OrganizationId
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
+from domain.teams import Teams, sees
 from tests.doubles.state import InMemoryState
 
 
@@ -15,13 +16,14 @@ class InMemoryQueueReader:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
 
-    async def lines(self, organization_id: OrganizationId | None) -> tuple[QueueLine, ...]:
+    async def lines(self, organization_id: OrganizationId | None, *, teams: Teams = None) -> tuple[QueueLine, ...]:
         """Those with most queued runs first."""
         runs = [
             stored.run
             for stored in self._state.runs.values()
             if organization_id in (None, stored.run.organization_id)
             and stored.run.status in (RunStatus.QUEUED, RunStatus.IN_PROGRESS)
+            and sees(teams, stored.run.team)
         ]
         lines = []
         for owner, agent_id, lane in {(run.organization_id, run.agent_id, run.lane) for run in runs}:
@@ -42,7 +44,13 @@ class InMemoryQueueReader:
         )
 
     async def stuck(
-        self, organization_id: OrganizationId, *, since: datetime, agent_id: AgentId | None, limit: int
+        self,
+        organization_id: OrganizationId,
+        *,
+        since: datetime,
+        agent_id: AgentId | None,
+        limit: int,
+        teams: Teams = None,
     ) -> tuple[StuckRun, ...]:
         """Longest without an event first."""
         found = [
@@ -52,6 +60,7 @@ class InMemoryQueueReader:
             and stored.run.status is RunStatus.IN_PROGRESS
             and agent_id in (None, stored.run.agent_id)
             and stored.events[-1].at <= since
+            and sees(teams, stored.run.team)
         ]
         return tuple(
             StuckRun(

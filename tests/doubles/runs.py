@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from application.runs.idempotency import UsedKey, named_run
@@ -27,7 +28,9 @@ from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
 from domain.runs.starting import ThreadFacts
 from domain.schedules.firing import schedule_moved
+from domain.teams import Teams
 from domain.threads.message import TextContent
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first, oldest_first
 from tests.doubles.schedules import begin_run, where_seen
 from tests.doubles.state import (
@@ -74,6 +77,10 @@ class InMemoryRunStore:
         fired = None if new.firing is None else where_seen(state, run.organization_id, new.firing)
         if new.firing is not None and fired is None:
             raise schedule_moved(new.firing.schedule_id)
+        if new.new_thread is None and (thread := state.thread_of(run.organization_id, run.thread_id)) is not None:
+            new = new.on_thread_of(thread.thread.team)
+            run = new.run
+            thread.thread = replace(thread.thread, team=run.team)
         changes = () if new.new_thread is not None else new.decide(self._thread_facts(run))
         self._admit(new, {change.run.id: change.changed_run.status for change in changes})
         if new.firing is not None and fired is not None:
@@ -136,20 +143,20 @@ class InMemoryRunStore:
         order: RunOrder = RunOrder.NEWEST,
     ) -> Page[Run]:
         """Runs in this order."""
-        runs = self._wanted(organization_id, wanted)
+        runs = seen(self._state, request.teams, self._wanted(organization_id, wanted), lambda run: run.id)
         if order in _FIGURES:
             figure = _FIGURES[order]
             return newest_first(runs, lambda run: (f"{figure(run):020}", run.id), request)
         paged = oldest_first if order is RunOrder.OLDEST else newest_first
         return paged(runs, lambda run: by_time(run.created_at, run.id), request)
 
-    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int) -> int:
+    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
         """How many runs there are, at most `most`."""
-        return min(len(self._wanted(organization_id, wanted)), most)
+        return min(len(seen(self._state, teams, self._wanted(organization_id, wanted), lambda run: run.id)), most)
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         """Runs by when they ended, otherwise began or were created; newest first."""
-        runs = self._wanted(organization_id, wanted)
+        runs = seen(self._state, request.teams, self._wanted(organization_id, wanted), lambda run: run.id)
         page = newest_first(runs, lambda run: by_time(run.changed_at, run.id), request)
         return CountedRuns(page=page, total=len(runs))
 

@@ -12,6 +12,8 @@ from domain.ids import OrganizationId, ScheduleId
 from domain.runs.run import Run
 from domain.schedules.firing import Firing, fired_audit
 from domain.schedules.schedule import MAX_SCHEDULES, Schedule, ScheduleError
+from domain.teams import Teams
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -46,15 +48,19 @@ class InMemoryScheduleStore:
         )
         self._store(beside, audit)
 
-    async def find(self, organization_id: OrganizationId, id_or_name: str) -> Schedule | None:
+    async def find(self, organization_id: OrganizationId, id_or_name: str, *, teams: Teams = None) -> Schedule | None:
         """The schedule of that id, else of that name."""
-        found = self._of(organization_id)
+        found = seen(self._state, teams, self._of(organization_id), lambda each: each.id)
         by_id = [each for each in found if each.id == id_or_name]
         return next(iter([*by_id, *(each for each in found if each.name == id_or_name)]), None)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
         """Schedules, newest first."""
-        return newest_first(self._of(organization_id), lambda each: by_time(each.created_at, each.id), request)
+        return newest_first(
+            seen(self._state, request.teams, self._of(organization_id), lambda each: each.id),
+            lambda each: by_time(each.created_at, each.id),
+            request,
+        )
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
         """Remove the schedule."""

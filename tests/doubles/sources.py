@@ -10,6 +10,8 @@ from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.ranking import FoundChunk
 from domain.sources.source import MAX_SOURCES, IndexedChunk, Source
 from domain.sources.words import PREFIX_FROM, SearchQuery
+from domain.teams import Teams, sees
+from tests.doubles.owners import team_of
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 from tests.doubles.stored_source import StoredSource
@@ -68,12 +70,12 @@ class InMemorySourceStore:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
 
-    async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
+    async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
         """The source, or None."""
         stored = self._state.sources.get(source_id)
         if stored is None or not stored.finished or stored.source.organization_id != organization_id:
             return None
-        return stored.source
+        return stored.source if sees(teams, team_of(self._state, source_id)) else None
 
     async def page(self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest) -> Page[Source]:
         """Sources of a thread, newest first."""

@@ -8,8 +8,10 @@ from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import ApiKeyId, OrganizationId, ThreadId
 from domain.runs.starting import thread_busy
+from domain.teams import Teams, sees
 from domain.threads.message import Message, Role, TextContent
 from domain.threads.thread import Thread, not_quarantined, require_fork_before
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first, oldest_first
 from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, without_items
 
@@ -77,14 +79,19 @@ class InMemoryThreadStore:
             and (forked_from is None or _origin_of(stored.thread) == forked_from)
         ]
         wanted = [each for each in found if search.casefold() in (each.opening or "").casefold()]
+        wanted = seen(self._state, request.teams, wanted, lambda each: each.thread.id)
         return newest_first(wanted, lambda each: by_time(each.thread.created_at, each.thread.id), request)
 
-    async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
+    async def quarantined(
+        self, organization_id: OrganizationId, limit: int, *, teams: Teams = None
+    ) -> tuple[Thread, ...]:
         """Threads in quarantine, the newest quarantine first."""
         found = [
             (each.thread.quarantine.at, each.thread)
             for each in self._state.threads.values()
-            if each.thread.organization_id == organization_id and each.thread.quarantine is not None
+            if each.thread.organization_id == organization_id
+            and each.thread.quarantine is not None
+            and sees(teams, each.thread.team)
         ]
         return tuple(thread for _, thread in sorted(found, key=lambda entry: entry[0], reverse=True))[:limit]
 

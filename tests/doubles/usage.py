@@ -11,7 +11,9 @@ from domain.ids import AgentId, OrganizationId
 from domain.runs.lease import Lease
 from domain.runs.run import Run, RunStatus
 from domain.runs.usage import ModelSpending
+from domain.teams import sees
 from domain.usage.daily_usage import UsageKey, UsageSum
+from tests.doubles.owners import team_of
 from tests.doubles.paging import SortKey, oldest_first
 from tests.doubles.state import InMemoryState
 
@@ -29,6 +31,8 @@ class InMemoryUsageStore:
         groups: dict[_Keys, list[ModelSpending]] = {}
         for run, spending in self._state.spent:
             if run.organization_id == organization_id and _matches(run, spending, wanted) and _has_starter(run, wanted):
+                if not sees(wanted.teams, team_of(self._state, run.agent_id)):
+                    continue
                 groups.setdefault(_keys(run, spending, wanted), []).append(spending)
         return oldest_first([_sum(keys, spent) for keys, spent in groups.items()], _order, request)
 

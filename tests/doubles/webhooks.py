@@ -10,8 +10,10 @@ from application.webhooks.announcing import Announcement
 from application.webhooks.ports import WEBHOOKS_TOPIC, ClaimedDelivery, Lane
 from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
+from domain.teams import Teams, sees
 from domain.webhooks.delivery import NOTICES, DeliveryState, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
+from tests.doubles.owners import team_of
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -71,12 +73,14 @@ class InMemoryWebhookDeliveryStore:
         """Store what became of an attempt."""
         return self._change(taken, after)
 
-    async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
+    async def get(
+        self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId, *, teams: Teams = None
+    ) -> WebhookDelivery | None:
         """The delivery, or None."""
         stored = self._state.deliveries.get(delivery_id)
         if stored is None or stored.delivery.organization_id != organization_id:
             return None
-        return stored.delivery
+        return stored.delivery if sees(teams, team_of(self._state, stored.delivery.run_id)) else None
 
     async def of_run(
         self, organization_id: OrganizationId, run_id: RunId, request: PageRequest

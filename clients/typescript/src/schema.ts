@@ -151,6 +151,8 @@ export interface components {
             max_queued: number | null;
             /** @description Most of its runs that may be in progress; null: any number. */
             max_running: number | null;
+            /** @description Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization. */
+            team: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -1085,6 +1087,8 @@ export interface components {
             max_queued?: number | null;
             /** @description Most of its runs that may be in progress; null: any number. */
             max_running?: number | null;
+            /** @description Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization. */
+            team?: string | null;
         };
         /**
          * CreateApiKeyBody
@@ -1179,6 +1183,8 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             };
+            /** @description Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an agent of a group runs on it. */
+            team?: string | null;
         };
         /**
          * CreatedApiKeyView
@@ -2299,6 +2305,8 @@ export interface components {
             quarantine: components["schemas"]["QuarantineView"] | null;
             /** @description The thread that it was forked from; null if it is no fork. */
             forked_from: components["schemas"]["ForkView"] | null;
+            /** @description Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an agent of a group runs on it. */
+            team: string | null;
             /** @description Beginning of its first message; null without a text. */
             opening: string | null;
         };
@@ -2469,6 +2477,8 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
+            /** @description Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization. */
+            team?: string | null;
         };
         /**
          * McpServerKind
@@ -2577,6 +2587,8 @@ export interface components {
             rate_limit: components["schemas"]["RateLimitView"] | null;
             /** @description Whether it is used. */
             enabled: boolean;
+            /** @description Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization. */
+            team: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             revision: number;
             /**
@@ -4563,6 +4575,8 @@ export interface components {
             max_queued: number | null;
             /** @description Most of its runs that may be in progress; null: any number. */
             max_running: number | null;
+            /** @description Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization. */
+            team: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -5285,6 +5299,8 @@ export interface components {
              * @default true
              */
             enabled?: boolean;
+            /** @description Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization. */
+            team?: string | null;
         };
         /**
          * TestModelProviderBody
@@ -5378,6 +5394,8 @@ export interface components {
             quarantine: components["schemas"]["QuarantineView"] | null;
             /** @description The thread that it was forked from; null if it is no fork. */
             forked_from: components["schemas"]["ForkView"] | null;
+            /** @description Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an agent of a group runs on it. */
+            team: string | null;
         };
         /**
          * TlsBody
@@ -5915,6 +5933,8 @@ export interface components {
             max_queued?: number | null;
             /** @description Most of its runs that may be in progress; null: any number. */
             max_running?: number | null;
+            /** @description Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization. */
+            team?: string | null;
         };
         /**
          * UpdateGroupBody
@@ -6059,6 +6079,8 @@ export interface components {
             registry_entry?: string | null;
             /** @description Whether it is used. */
             enabled?: boolean | null;
+            /** @description Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization. */
+            team?: string | null;
         };
         /**
          * UpdateModelProviderBody

@@ -8,7 +8,6 @@ from application.runs.ports import RunReader
 from application.runs.resume_run import require_own_or_operator
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
-from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import RunId
@@ -40,7 +39,7 @@ class DeletePushConfig:
     async def execute(self, command: DeletePushConfigCommand) -> None:
         principal, run_id = command.principal, command.run_id
         principal.require(Permission.RUNS_START)
-        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        run = principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         require_own_or_operator(principal, run)
         audit = audit_entry(
             principal,

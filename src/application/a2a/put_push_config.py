@@ -10,7 +10,7 @@ from application.system.ports import Clock, IdSource
 from application.webhooks.webhook_check import WebhookCheck
 from domain.a2a.push import MAX_CONFIGS, PushConfig, PushTarget, too_many_configs
 from domain.audit.event import AuditAction
-from domain.errors import existing, invalid
+from domain.errors import invalid
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import RunId, derived_id
@@ -85,7 +85,7 @@ class PutPushConfig:
         principal, run_id = command.principal, command.run_id
         principal.require(Permission.RUNS_START)
         principal.require_self()
-        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        run = principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         require_own_or_operator(principal, run)
 
 

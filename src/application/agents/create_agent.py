@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from application.agents.agent_checks import AgentChecks
 from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
-from application.audit.entries import audit_entry
+from application.audit.entries import audit_entry, team_details
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent, AgentSettings
 from domain.audit.event import AuditAction
@@ -24,7 +24,8 @@ class CreateAgentCommand:
 class CreateAgent:
     """Rules:
     - Requires `admin`. Audited `agent.created`.
-    - The name is unique in the organization. Models, native tools and MCP servers must exist.
+    - The name is unique in the organization. Models, native tools and MCP servers must exist. `TeamChecks` has the rules of
+      teams.
     """
 
     def __init__(self, *, agents: AgentStore, checks: AgentChecks, clock: Clock, ids: IdSource) -> None:
@@ -38,7 +39,7 @@ class CreateAgent:
         principal = command.principal
         principal.require(Permission.AGENTS_MANAGE)
         settings = with_canaries(command.settings, command.canary_tokens, (), ids=self._ids)
-        config = await self._checks.config_of(principal.organization_id, settings)
+        config = await self._checks.config_of(principal, settings)
         now = self._clock.now()
         agent = Agent(
             id=AgentId(self._ids.new("agt")),
@@ -54,7 +55,7 @@ class CreateAgent:
             agent.id,
             ids=self._ids,
             at=now,
-            details={"name": config.name, "version": agent.version},
+            details={"name": config.name, "version": agent.version, **team_details(None, agent.team)},
         )
         await self._agents.add(agent, audit)
         return agent

@@ -32,7 +32,7 @@ class DeleteAgent:
         """Raises FORBIDDEN, NOT_FOUND, CONFLICT `agent_busy`."""
         principal = command.principal
         principal.require(Permission.AGENTS_MANAGE)
-        agent = await existing_agent(self._agents, principal.organization_id, command.agent)
+        agent = await existing_agent(self._agents, principal, command.agent)
         audit = audit_entry(
             principal,
             AuditAction.AGENT_DELETED,

@@ -17,7 +17,7 @@ class GetAgent:
     async def execute(self, principal: Principal, agent: str) -> Agent:
         """Raises NOT_FOUND. `agent` is an id or a name."""
         principal.require(Role.VIEWER)
-        return await existing_agent(self._agents, principal.organization_id, agent)
+        return await existing_agent(self._agents, principal, agent)
 
 
 class ListAgents:
@@ -28,7 +28,7 @@ class ListAgents:
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Agent]:
         principal.require(Role.VIEWER)
-        return await self._agents.page(principal.organization_id, page)
+        return await self._agents.page(principal.organization_id, page.seen_by(principal))
 
 
 class ListAgentVersions:
@@ -40,6 +40,5 @@ class ListAgentVersions:
     async def execute(self, principal: Principal, agent: str, page: PageRequest = FIRST_PAGE) -> Page[Agent]:
         """Raises NOT_FOUND. `agent` is an id or a name."""
         principal.require(Role.VIEWER)
-        organization_id = principal.organization_id
-        found = await existing_agent(self._agents, organization_id, agent)
-        return await self._agents.versions(organization_id, found.id, page)
+        found = await existing_agent(self._agents, principal, agent)
+        return await self._agents.versions(principal.organization_id, found.id, page)

@@ -6,7 +6,7 @@ from application.agents.agent_checks import AgentChecks
 from application.agents.agent_lookup import existing_agent
 from application.agents.canary_settings import GivenCanary, with_canaries
 from application.agents.ports import AgentStore
-from application.audit.entries import audit_entry
+from application.audit.entries import audit_entry, team_details
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent, AgentSettings
@@ -50,14 +50,14 @@ class UpdateAgent:
         """
         principal = command.principal
         principal.require(Permission.AGENTS_MANAGE)
-        agent = await existing_agent(self._agents, principal.organization_id, command.agent)
+        agent = await existing_agent(self._agents, principal, command.agent)
         require_version("agent", agent.version, expected=command.expected_version)
         before = AgentSettings.of(agent.config)
         settings = with_changes(before, {"limits": with_changes(before.limits, command.limits), **command.changes})
         settings = with_canaries(settings, command.canary_tokens, agent.config.canary_tokens, ids=self._ids)
         if settings == before:
             return agent
-        config = await self._checks.config_of(principal.organization_id, settings)
+        config = await self._checks.config_of(principal, settings, former_team=agent.team)
         now = self._clock.now()
         changed = replace(agent, version=agent.version + 1, config=config, updated_at=now)
         audit = audit_entry(
@@ -70,6 +70,7 @@ class UpdateAgent:
                 "name": config.name,
                 "version": changed.version,
                 "changed": [*changed_fields(agent.config, config)],
+                **team_details(agent.team, config.team),
             },
         )
         await self._agents.save(changed, expected_version=agent.version, audit=audit)

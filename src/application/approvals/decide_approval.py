@@ -40,9 +40,8 @@ class DecideApproval:
         """Raises NOT_FOUND `approval_not_found`, and what `ApprovalDecider` raises."""
         require_decider(command.principal)
         organization_id = command.principal.organization_id
-        approval = existing(
-            await self._approvals.get(organization_id, command.approval_id), "approval", command.approval_id
-        )
+        found = await self._approvals.get(organization_id, command.approval_id, teams=command.principal.visible_teams)
+        approval = existing(found, "approval", command.approval_id)
         refuse_unless_pending(approval)
         decider = self._of_session if approval.run_id is None else self._of_run
         decision = CallDecision(

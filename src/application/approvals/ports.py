@@ -15,6 +15,7 @@ from domain.approvals.timer import Timer
 from domain.audit.event import AuditEvent
 from domain.identity.api_key import Principal
 from domain.ids import ApprovalId, GatewaySessionId, OrganizationId, RunId, TimerId
+from domain.teams import Teams
 
 TIMERS_TOPIC = "timers"
 """Signalled when a timer was added."""
@@ -38,7 +39,10 @@ ConsentChange = Callable[[Approval], tuple[Approval, AuditEvent] | None]
 
 
 class ApprovalStore(Protocol):
-    async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None: ...
+    async def get(
+        self, organization_id: OrganizationId, approval_id: ApprovalId, *, teams: Teams = None
+    ) -> Approval | None:
+        """The approval, or None; of runs and sessions that teams own, only of those of `teams`."""
 
     async def page(
         self, organization_id: OrganizationId, wanted: ApprovalFilter, request: PageRequest

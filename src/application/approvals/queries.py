@@ -24,7 +24,7 @@ class ListApprovals:
 
     async def execute(self, principal: Principal, wanted: ApprovalFilter, page: PageRequest) -> Page[Approval]:
         principal.require(Role.VIEWER)
-        return await self._approvals.page(principal.organization_id, wanted, page)
+        return await self._approvals.page(principal.organization_id, wanted, page.seen_by(principal))
 
 
 class WhyNotApprovable:
@@ -70,4 +70,5 @@ class GetApproval:
     async def execute(self, principal: Principal, approval_id: ApprovalId) -> Approval:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        return existing(await self._approvals.get(principal.organization_id, approval_id), "approval", approval_id)
+        found = await self._approvals.get(principal.organization_id, approval_id, teams=principal.visible_teams)
+        return existing(found, "approval", approval_id)

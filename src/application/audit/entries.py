@@ -35,3 +35,8 @@ def audit_entry(
         duration_ms=duration_ms,
         details=details or {},
     )
+
+
+def team_details(before: str | None, after: str | None) -> JsonObject:
+    """Of an entry, if what it is about changes its team."""
+    return {} if before == after else {"team": after, **({} if before is None else {"former_team": before})}

@@ -2,7 +2,7 @@
 verification."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from application.audit.ports import AuditChain, AuditFilter
 from domain.audit.chain import Entry, Link
@@ -28,7 +28,7 @@ class ExportedEntry:
 
 class ExportAuditEvents:
     """Rules:
-    - Any role may export.
+    - Any role may export what it may list (`ListAuditEvents`).
     - Sealed entries come first, by number, then unsealed entries, by time.
     - Memory is bounded: entries are read in batches.
 
@@ -44,8 +44,9 @@ class ExportAuditEvents:
 
     async def _parts(self, command: ExportAuditEventsCommand) -> AsyncIterator[tuple[ExportedEntry, ...]]:
         after, done = 0, False
+        wanted = replace(command.wanted, teams=command.principal.visible_teams)
         while not done:
-            part = await self._chain.export(command.principal.organization_id, command.wanted, after, BATCH)
+            part = await self._chain.export(command.principal.organization_id, wanted, after, BATCH)
             entries = [
                 ExportedEntry(entry=stored.entry, link=stored.link) for stored in part.links if stored.entry is not None
             ]

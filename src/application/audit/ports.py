@@ -11,6 +11,7 @@ from domain.audit.chain import ChainHead, ChainKey, ChainKeys, Entry, Link
 from domain.audit.chain_check import StoredLink
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import OrganizationId
+from domain.teams import Teams
 
 PruneEntry = Callable[[int, int], AuditEvent]
 """Builds the entry that records a removal: the last removed number, and how many entries were
@@ -20,7 +21,8 @@ removed."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
     """Conditions that an entry must all meet; None does not restrict. `action` may end in `.*`
-    (`tool.*`). `decisions` are some of `DECISIONS`. `since` is inclusive, `until` exclusive."""
+    (`tool.*`). `decisions` are some of `DECISIONS`. `since` is inclusive, `until` exclusive. `teams` are those of the reader: where
+    teams own something, entries about what the reader does not see are left out, and about what is deleted."""
 
     action: str | None = None
     actor: str | None = None
@@ -31,6 +33,7 @@ class AuditFilter:
     since: datetime | None = None
     until: datetime | None = None
     decisions: tuple[AuditAction, ...] | None = None
+    teams: Teams = None
 
 
 class AuditLog(Protocol):

@@ -1,5 +1,7 @@
 """Reading the audit trail."""
 
+from dataclasses import replace
+
 from application.audit.ports import AuditFilter, AuditLog
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from domain.audit.event import AuditEvent
@@ -11,7 +13,7 @@ _EVERYTHING = AuditFilter()
 
 class ListAuditEvents:
     """Rules:
-    - Any role may read.
+    - Any role may read; entries about what belongs to a team that the caller does not see are left out.
     - Matching entries of the caller's organization, newest first.
 
     Raises: ServiceError for an invalid cursor.
@@ -24,4 +26,5 @@ class ListAuditEvents:
         self, principal: Principal, wanted: AuditFilter = _EVERYTHING, page: PageRequest = FIRST_PAGE
     ) -> Page[AuditEvent]:
         principal.require(Role.VIEWER)
-        return await self._audit_log.page(principal.organization_id, wanted, page)
+        seen = replace(wanted, teams=principal.visible_teams)
+        return await self._audit_log.page(principal.organization_id, seen, page)

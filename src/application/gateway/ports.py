@@ -13,6 +13,7 @@ from domain.gateway.client import ClientSettings, GatewayClient
 from domain.gateway.note import GatewayNote
 from domain.gateway.session import GatewaySession
 from domain.ids import ApiKeyId, GatewayClientId, GatewayNoteId, GatewaySessionId, OrganizationId, ToolCallId
+from domain.teams import Teams
 from domain.threads.thread import Quarantine, Thread
 
 
@@ -30,8 +31,10 @@ class GatewaySessionStore(Protocol):
     async def keep(self, session: GatewaySession, *, thread: Thread) -> GatewaySession:
         """Store a session without a token and its thread, unless it exists. Returns the stored session."""
 
-    async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
-        """The session, ended or not."""
+    async def get(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, *, teams: Teams = None
+    ) -> GatewaySession | None:
+        """The session, ended or not; of agents that teams own, only of those of `teams`."""
 
     async def by_token_hash(self, token_hash: str) -> GatewaySession | None:
         """The session with that token in any organization, ended or not."""

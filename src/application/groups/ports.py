@@ -23,10 +23,11 @@ class OrganizationGroupStore(Protocol):
     async def change(
         self, organization_id: OrganizationId, group_id: GroupId, decide: OrganizationGroupChange
     ) -> OrganizationGroup:
-        """Raises NOT_FOUND `group_not_found`, CONFLICT `group_name_taken`, and what `decide` raises."""
+        """Raises NOT_FOUND `group_not_found`, CONFLICT `group_name_taken`, `group_owns` for another name while something belongs to
+        it, and what `decide` raises."""
 
     async def delete(self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent) -> bool:
-        """False if there is none."""
+        """False if there is none. Raises CONFLICT `group_owns` while agents, MCP servers or threads belong to it."""
 
     async def strangers(self, organization_id: OrganizationId, users: Collection[UserId]) -> tuple[UserId, ...]:
         """Which of these ids are no users of the organization, or removed ones; in order."""

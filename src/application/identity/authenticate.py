@@ -1,8 +1,9 @@
 """Authenticate: resolve a bearer token to its principal."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from application.identity.authenticate_person import AuthenticatePerson, AuthenticatePersonCommand
+from application.identity.caller_teams import CallerTeams
 from application.identity.granted import granted_to
 from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
@@ -29,7 +30,8 @@ class Authenticate:
     - A known token that is neither revoked nor expired authenticates its key's organization and
       role.
     - Unknown, malformed, revoked and expired tokens get the same error.
-    - A key is refused as soon as its revocation is stored, and has what its custom role permits now.
+    - A key is refused as soon as its revocation is stored, and has what its custom role permits now, and the teams of
+      `CallerTeams`.
     - The key's rate limit and the service's limit both apply, and that of the user who made the key if the organization counts
       keys for users.
     - The time of use is recorded.
@@ -49,6 +51,7 @@ class Authenticate:
         uses: KeyUses,
         people: AuthenticatePerson,
         impersonations: Impersonations,
+        caller_teams: CallerTeams,
         clock: Clock,
     ) -> None:
         self._identities = identities
@@ -58,6 +61,7 @@ class Authenticate:
         self._uses = uses
         self._people = people
         self._as_others = impersonations
+        self._teams = caller_teams
         self._clock = clock
 
     async def execute(self, command: AuthenticateCommand) -> Principal:
@@ -87,6 +91,7 @@ class Authenticate:
         if key is None or key.revoked_at is not None:
             raise _unauthenticated()
         known = known_key(key, await granted_to(key, self._roles))
+        known = replace(known, principal=await self._teams.told(known.principal))
         self._cache.put(token_hash, known, generation=generation)
         return known
 

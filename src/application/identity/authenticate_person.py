@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
+from application.identity.caller_teams import CallerTeams
 from application.identity.granted import granted_to
 from application.identity.key_limits import KeyLimits
 from application.identity.ports import Claims, IdentityProviderDirectory, RoleGrants, TokenVerifier
@@ -30,7 +31,7 @@ class AuthenticatePerson:
     - A token is checked here, without a request to its identity provider: signature, issuer, audience and time.
     - The audiences of all identity providers of an issuer are distinct, so at most one of them accepts a token.
     - The rules of the identity provider give the user's organization and role (`AdmitPerson`).
-    - A checked token is cached until it expires, or until a user, a custom role or an identity provider
+    - A checked token is cached until it expires, or until a user, a group, a custom role or an identity provider
       changes.
     - The service's rate limit and the organization's apply to each user.
 
@@ -47,8 +48,10 @@ class AuthenticatePerson:
         custom_roles: RoleGrants,
         cache: TokenCache,
         limits: KeyLimits,
+        caller_teams: CallerTeams,
         clock: Clock,
     ) -> None:
+        self._teams = caller_teams
         self._providers = identity_providers
         self._tokens = tokens
         self._admit = admit_person
@@ -85,7 +88,7 @@ class AuthenticatePerson:
             user = await self._admit.execute(AdmitPersonCommand(provider=provider, claims=verified.claims))
             principal = user.principal(verified.expires_at, await granted_to(user, self._roles))
             known = KnownKey(
-                principal=principal,
+                principal=await self._teams.told(principal),
                 expires_at=verified.expires_at,
                 rate_limit=None,
                 audiences=_audiences(verified.claims),

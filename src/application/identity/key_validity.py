@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from application.identity.caller_teams import CallerTeams
 from application.identity.impersonations import Impersonations
 from application.identity.ports import ConsoleSessionStore, IdentityStore, UserAccess
 from application.identity.token_cache import TokenCache
@@ -23,6 +24,7 @@ class KeyValidity:
         console_sessions: ConsoleSessionStore,
         impersonations: Impersonations,
         cache: TokenCache,
+        caller_teams: CallerTeams,
         clock: Clock,
     ) -> None:
         self._identities = identities
@@ -30,10 +32,12 @@ class KeyValidity:
         self._sessions = console_sessions
         self._as_others = impersonations
         self._cache = cache
+        self._teams = caller_teams
         self._clock = clock
 
-    async def require(self, principal: Principal) -> None:
-        """Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or the user not admitted."""
+    async def require(self, principal: Principal) -> Principal:
+        """The caller with their teams as they are now. Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or
+        the user not admitted."""
         expires_at: datetime | None
         known = self._cache.of_key(principal.key_id)
         if principal.impersonation_id is not None:
@@ -52,3 +56,4 @@ class KeyValidity:
         if revoked or (expires_at is not None and expires_at <= self._clock.now()):
             detail = "The API key or token has expired or was revoked."
             raise ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, detail)
+        return await self._teams.told(principal) if principal.teams else principal

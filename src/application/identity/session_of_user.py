@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from application.identity.authenticate_person import invalid_token
+from application.identity.caller_teams import CallerTeams
 from application.identity.granted import granted_to
 from application.identity.key_limits import KeyLimits
 from application.identity.ports import RoleGrants, UserAccess
@@ -21,14 +22,23 @@ class SessionOfUserCommand:
 
 class SessionOfUser:
     """Rules:
-    - Role and permissions are what the user has now.
+    - Role, permissions and teams are what the user has now.
     - A deactivated or removed user is refused, and one whose identity provider was deleted.
     - The service's rate limit and the organization's apply to each user.
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
 
-    def __init__(self, *, user_access: UserAccess, custom_roles: RoleGrants, limits: KeyLimits, clock: Clock) -> None:
+    def __init__(
+        self,
+        *,
+        user_access: UserAccess,
+        custom_roles: RoleGrants,
+        caller_teams: CallerTeams,
+        limits: KeyLimits,
+        clock: Clock,
+    ) -> None:
+        self._teams = caller_teams
         self._users = user_access
         self._roles = custom_roles
         self._limits = limits
@@ -41,4 +51,4 @@ class SessionOfUser:
         if user is None:
             raise invalid_token()
         await self._limits.take_of_user(command.organization_id, user.id)
-        return user.principal(command.expires_at, await granted_to(user, self._roles))
+        return await self._teams.told(user.principal(command.expires_at, await granted_to(user, self._roles)))

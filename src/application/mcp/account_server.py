@@ -14,7 +14,7 @@ async def account_server(servers: McpServerStore, principal: Principal, id_or_sl
     """The server, acting for the principal. Raises FORBIDDEN `person_required`, NOT_FOUND, CONFLICT
     `mcp_server_auth_mismatch`."""
     person_id = principal.require_person()
-    server = await existing_server(servers, principal.organization_id, id_or_slug)
+    server = await existing_server(servers, principal, id_or_slug)
     if server.config.credentials is not Credentials.PERSON:
         raise conflict(
             "mcp_server_auth_mismatch",

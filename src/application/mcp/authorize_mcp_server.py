@@ -39,7 +39,7 @@ class AuthorizeMcpServer:
     async def execute(self, command: AuthorizeMcpServerCommand) -> AuthorizationRequest:
         principal = command.principal
         principal.require(Permission.SERVERS_MANAGE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         if not isinstance(server.config.auth, AuthorizationCodeAuth):
             raise conflict(
                 "mcp_server_auth_mismatch",

@@ -105,7 +105,7 @@ class CheckMcpServer:
         saved = None
         config = command.subject
         if isinstance(config, str):
-            saved = await existing_server(self._servers, principal.organization_id, config)
+            saved = await existing_server(self._servers, principal, config)
             config = saved.config
         await self._switch.require_kind(principal.organization_id, config)
         if saved is None:

@@ -32,7 +32,7 @@ class CheckRegistryVersion:
 
     async def execute(self, principal: Principal, server: str) -> RegistryVersion:
         principal.require(Permission.SERVERS_MANAGE)
-        found = await existing_server(self._servers, principal.organization_id, server)
+        found = await existing_server(self._servers, principal, server)
         origin = EntryOrigin.read(found.config.registry_entry or "")
         if origin is None:
             return RegistryVersion(origin=None)

@@ -28,7 +28,7 @@ async def definition_to_decide(
     """The server (by id or slug) and its tool. Raises FORBIDDEN, NOT_FOUND (`mcp_server_not_found`,
     `mcp_tool_not_found`), CONFLICT `mcp_tool_changed` if the definition has another digest than the given one."""
     principal.require(Permission.SERVERS_MANAGE)
-    found = await existing_server(servers, principal.organization_id, server)
+    found = await existing_server(servers, principal, server)
     catalog = await catalogs.load(principal.organization_id, found.id)
     pinned = existing(None if catalog is None else pinned_tool(catalog, tool), "MCP tool", tool)
     if digest not in (None, pinned.definition.digest):

@@ -48,7 +48,7 @@ class DeleteMcpServer:
     async def execute(self, command: DeleteMcpServerCommand) -> None:
         principal = command.principal
         principal.require(Permission.SERVERS_MANAGE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         audit = audit_entry(
             principal,
             AuditAction.MCP_SERVER_DELETED,

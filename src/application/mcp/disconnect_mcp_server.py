@@ -29,6 +29,6 @@ class DisconnectMcpServer:
     async def execute(self, command: DisconnectMcpServerCommand) -> ServerStatus:
         principal = command.principal
         principal.require(Permission.SERVERS_OPERATE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         await self._connections.forget(principal.organization_id, server.id)
         return self._statuses.of(server)

@@ -50,7 +50,7 @@ class InstallMcpServer:
     async def execute(self, command: InstallMcpServerCommand) -> ServerStatus:
         principal = command.principal
         principal.require(Permission.SERVERS_MANAGE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         slug = server.config.slug
         if not server.config.needs_installation:
             raise conflict(

@@ -42,7 +42,7 @@ class ListAccounts:
         person_id = principal.require_person()
         servers, cursor = list[McpServer](), None
         while True:
-            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor)
+            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor, teams=principal.visible_teams)
             page = await self._servers.page(principal.organization_id, request)
             servers += [each for each in page.items if each.config.credentials is Credentials.PERSON]
             if (cursor := page.next_cursor) is None:

@@ -30,7 +30,7 @@ class GetMcpServer:
     async def execute(self, principal: Principal, server: str) -> McpServer:
         """`server` is an id or a slug. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        return await existing_server(self._servers, principal.organization_id, server)
+        return await existing_server(self._servers, principal, server)
 
 
 class ListMcpServers:
@@ -41,7 +41,7 @@ class ListMcpServers:
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[McpServer]:
         principal.require(Role.VIEWER)
-        return await self._servers.page(principal.organization_id, page)
+        return await self._servers.page(principal.organization_id, page.seen_by(principal))
 
 
 class GetMcpServerStatus:
@@ -55,7 +55,7 @@ class GetMcpServerStatus:
         """The state over all processes on the database. `server` is an id or a slug. Raises
         NOT_FOUND."""
         principal.require(Role.VIEWER)
-        found = await existing_server(self._servers, principal.organization_id, server)
+        found = await existing_server(self._servers, principal, server)
         return await self._statuses.everywhere(found)
 
 
@@ -83,7 +83,7 @@ class GetMcpServerLogs:
         """The bounded tail; empty for remote servers. `server` is an id or a slug. Raises
         FORBIDDEN, NOT_FOUND."""
         principal.require(Permission.SERVERS_OPERATE)
-        found = await existing_server(self._servers, principal.organization_id, server)
+        found = await existing_server(self._servers, principal, server)
         return self._installer.log(found) + self._connections.logs(found)
 
 
@@ -105,6 +105,6 @@ class GetMcpServerTools:
     async def execute(self, principal: Principal, server: str) -> McpServerTools:
         """`server` is an id or a slug. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        organization_id = principal.organization_id
-        found = await existing_server(self._servers, organization_id, server)
-        return McpServerTools(server=found, catalog=await self._catalogs.load(organization_id, found.id))
+        found = await existing_server(self._servers, principal, server)
+        catalog = await self._catalogs.load(principal.organization_id, found.id)
+        return McpServerTools(server=found, catalog=catalog)

@@ -50,7 +50,7 @@ class RefreshMcpServer:
     async def execute(self, command: RefreshMcpServerCommand) -> McpCatalog:
         principal = command.principal
         principal.require(Permission.SERVERS_OPERATE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         if not await self._switch.is_on(principal.organization_id):
             raise conflict("mcp_disabled", "MCP is disabled.")
         await self._switch.require_kind(principal.organization_id, server.config)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from application.audit.entries import audit_entry
+from application.audit.entries import audit_entry, team_details
+from application.identity.team_checks import TeamChecks
 from application.mcp.declared_schemas import require_usable_schemas
 from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.loss_strategy import require_loss_strategy
@@ -10,6 +11,7 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpServerStore
 from application.mcp.server_address import require_reachable
 from application.mcp.server_certificates import ServerCertificates
+from application.mcp.server_team import require_team
 from application.policy.ports import SchemaValidator
 from application.system.ports import Clock, IdSource, OutboundPolicy
 from domain.audit.event import AuditAction
@@ -48,7 +50,9 @@ class RegisterMcpServer:
         certificates: ServerCertificates,
         clock: Clock,
         ids: IdSource,
+        team_checks: TeamChecks,
     ) -> None:
+        self._team_checks = team_checks
         self._servers = servers
         self._switch = switch
         self._outbound = outbound
@@ -60,6 +64,7 @@ class RegisterMcpServer:
     async def execute(self, command: RegisterMcpServerCommand) -> McpServer:
         principal = command.principal
         principal.require(Permission.SERVERS_MANAGE)
+        await require_team(self._team_checks, principal, command.config.team)
         await self._switch.require_kind(principal.organization_id, command.config)
         require_reachable(self._outbound, command.config)
         require_no_literal_secrets(command.config)
@@ -82,7 +87,12 @@ class RegisterMcpServer:
             ids=self._ids,
             at=now,
             server_id=server.id,
-            details={"slug": server.config.slug, "kind": server.config.kind.value, "version": server.version},
+            details={
+                "slug": server.config.slug,
+                "kind": server.config.kind.value,
+                "version": server.version,
+                **team_details(None, server.team),
+            },
         )
         await self._servers.add(server, audit)
         return server

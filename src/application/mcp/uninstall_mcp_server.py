@@ -52,10 +52,10 @@ class UninstallMcpServer:
     async def execute(self, command: UninstallMcpServerCommand) -> ServerStatus:
         principal = command.principal
         principal.require(Permission.SERVERS_MANAGE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         await self._installs.stop(server.id)
         # The installation may have been recorded just before it was stopped.
-        server = await existing_server(self._servers, principal.organization_id, server.id)
+        server = await existing_server(self._servers, principal, server.id)
         if server.installation is not None:
             server = await self._forgotten(principal, server)
         await self._installs.discard(principal.organization_id, server.id)

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from application.audit.entries import audit_entry
+from application.audit.entries import audit_entry, team_details
+from application.identity.team_checks import TeamChecks
 from application.mcp.declared_schemas import require_usable_schemas
 from application.mcp.literal_secrets import require_no_literal_secrets
 from application.mcp.loss_strategy import require_loss_strategy
@@ -12,6 +13,7 @@ from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.server_address import require_reachable
 from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_lookup import existing_server
+from application.mcp.server_team import require_team
 from application.policy.ports import SchemaValidator
 from application.system.changes import Changes, changed_fields, with_changes
 from application.system.ports import Clock, IdSource, OutboundPolicy
@@ -63,7 +65,9 @@ class UpdateMcpServer:
         certificates: ServerCertificates,
         clock: Clock,
         ids: IdSource,
+        team_checks: TeamChecks,
     ) -> None:
+        self._team_checks = team_checks
         self._servers = servers
         self._switch = switch
         self._outbound = outbound
@@ -76,11 +80,12 @@ class UpdateMcpServer:
     async def execute(self, command: UpdateMcpServerCommand) -> McpServer:
         principal = command.principal
         principal.require(Permission.SERVERS_MANAGE)
-        server = await existing_server(self._servers, principal.organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         require_version("MCP server", server.version, expected=command.expected_version)
         config = changed_config(server.config, command.changes, env=command.env, headers=command.headers)
         if config == server.config:
             return server
+        await require_team(self._team_checks, principal, config.team, former=server.team)
         if config.enabled:
             await self._switch.require_kind(principal.organization_id, config)
         if config.url != server.config.url:
@@ -109,6 +114,7 @@ class UpdateMcpServer:
                 "slug": config.slug,
                 "version": changed.version,
                 "changed": [*changed_fields(server.config, config)],
+                **team_details(server.team, config.team),
             },
         )
         await self._servers.save(changed, expected_version=server.version, audit=audit)

@@ -51,7 +51,7 @@ class StopWorkOfKey:
 
     async def execute(self, principal: Principal, key_id: ApiKeyId) -> StoppedWork:
         # First what starts runs, then the runs.
-        principal = replace(principal, role=Role.ADMIN, custom_role=None)
+        principal = replace(principal, role=Role.ADMIN, custom_role=None, teams=None)
         sessions = await self._revoke_sessions(principal, key_id)
         await self._end_sessions.execute(EndSessionsCommand(principal=principal, holder=key_id))
         workflow_runs = await self._stop_workflow_runs(principal, key_id)

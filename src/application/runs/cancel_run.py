@@ -31,6 +31,8 @@ class CancelRun:
     async def execute(self, command: CancelRunCommand) -> Run:
         """Raises NOT_FOUND, FORBIDDEN."""
         command.principal.require(Permission.RUNS_START)
-        run = existing(await self._runs.get(command.principal.organization_id, command.run_id), "run", command.run_id)
+        run = command.principal.found(
+            await self._runs.get(command.principal.organization_id, command.run_id), "run", command.run_id
+        )
         require_own_or_operator(command.principal, run)
         return existing(await self._stop_run.execute(run, actor=command.principal.key_id), "run", command.run_id)

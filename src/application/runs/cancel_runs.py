@@ -59,6 +59,7 @@ class CancelRuns:
     """Rules:
     - Requires `operator`.
     - A run uses a server if its agent lists the server now, or if a call of it is under way.
+    - Runs that the caller does not see continue.
     - Queued runs that begin before their turn comes are cancelled too.
     - Runs started meanwhile continue. To prevent them, disable the agent or the server first.
     - Batches are bounded, newest runs first, so that waiting runs do not replace stopped ones.
@@ -110,15 +111,16 @@ class CancelRuns:
         return CancelledRuns(cancelled=cancelled, stopping=stopping)
 
     async def _target(self, command: CancelRunsCommand) -> _Target:
-        organization_id = command.principal.organization_id
+        principal = command.principal
+        organization_id = principal.organization_id
         if command.agent is not None:
-            agent = await existing_agent(self._agents, organization_id, command.agent)
+            agent = await existing_agent(self._agents, principal, command.agent)
             return _Target(resource=agent.id, wanted=UnfinishedFilter(agent_ids=frozenset({agent.id})))
         if command.requested_by is not None:
             return _Target(resource=command.requested_by, wanted=UnfinishedFilter(requested_by=command.requested_by))
         if command.server is None:
             return _Target(resource=organization_id, wanted=UnfinishedFilter())
-        server = await existing_server(self._servers, organization_id, command.server)
+        server = await existing_server(self._servers, principal, command.server)
         slug = server.config.slug
         users = [agent.id async for agent in self._all_agents(organization_id) if slug in agent.config.mcp_servers]
         return _Target(

@@ -1,12 +1,13 @@
 """Ports of the runs slice: stored runs, the journal of a claimed run, leases, the queue."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
+from domain.copies import with_changes
 from domain.ids import AgentId, OrganizationId, RunId, SourceId, ThreadId, WorkerId
 from domain.runs.admission import Admission
 from domain.runs.change import Decide, RunChange
@@ -16,10 +17,11 @@ from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCall
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.run_events import run_queued
-from domain.runs.starting import ThreadFacts, make_room
+from domain.runs.starting import ThreadFacts, make_room, team_of_thread
 from domain.runs.step import Step
 from domain.schedules.firing import Firing
 from domain.sources.source import Source
+from domain.teams import Teams
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
@@ -42,7 +44,7 @@ class IdempotencyKey:
 class NewRun:
     """A run to be stored, with its thread if that is new. `firing` is the trigger of a schedule,
     which has no key. `may_stop_any` is the right to stop runs of other requesters on the thread.
-    `admission` bounds the queued runs. `history` are the messages of the new thread. `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
+    `visible` are the teams whose threads the requester sees. `admission` bounds the queued runs. `history` are the messages of the new thread. `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
 
     run: Run
     new_thread: Thread | None
@@ -50,9 +52,15 @@ class NewRun:
     idempotency: IdempotencyKey | None
     firing: Firing | None = None
     may_stop_any: bool = False
+    visible: Teams = None
     admission: Admission = Admission()
     history: tuple[Message, ...] = ()
     webhook_url: str | None = field(default=None, repr=False)
+
+    def on_thread_of(self, owner: str | None) -> "NewRun":
+        """For the stored thread of this team, as `team_of_thread`, which may refuse it. The run has come with its agent's team."""
+        team = team_of_thread(self.run.thread_id, owner, self.run.team, visible=self.visible)
+        return self if team == self.run.team else replace(self, run=with_changes(self.run, team=team))
 
     @property
     def event(self) -> NewEvent:
@@ -165,6 +173,10 @@ class RunOutcome:
     run: Run
     messages: tuple[Message, ...]
 
+    @property
+    def team(self) -> str | None:
+        return self.run.team
+
 
 class RunReader(Protocol):
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> Run | None: ...
@@ -178,8 +190,8 @@ class RunReader(Protocol):
     ) -> Page[Run]:
         """Runs in this order. A cursor continues a page of the same order."""
 
-    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int) -> int:
-        """How many runs there are, at most `most`."""
+    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
+        """How many runs there are, at most `most`; of those that teams own, only those of `teams`."""
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         """Runs by when they ended, otherwise began or were created; newest first. They are among the `SEARCHED` newest

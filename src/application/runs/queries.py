@@ -8,12 +8,12 @@ from application.runs.queue_lines import QueueLine, QueueReader
 from application.system.lru import LruCache
 from application.system.pages import Page, PageRequest
 from application.system.ports import Clock
-from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import OrganizationId, RunId
 from domain.runs.events import RunEvent
 from domain.runs.run import Run
+from domain.teams import Teams
 
 RECENT_S = 1.0
 _QUEUES = 1_000
@@ -30,7 +30,7 @@ class GetRun:
     async def execute(self, principal: Principal, run_id: RunId) -> Run:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        return existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        return principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
 
 
 class ListRuns:
@@ -43,7 +43,7 @@ class ListRuns:
         self, principal: Principal, wanted: RunFilter, request: PageRequest, order: RunOrder = RunOrder.NEWEST
     ) -> Page[Run]:
         principal.require(Role.VIEWER)
-        return await self._runs.page(principal.organization_id, wanted, request, order)
+        return await self._runs.page(principal.organization_id, wanted, request.seen_by(principal), order)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,9 @@ class CountRuns:
 
     async def execute(self, principal: Principal, wanted: RunFilter) -> RunCount:
         principal.require(Role.VIEWER)
-        found = await self._runs.count(principal.organization_id, wanted, most=MOST_COUNTED + 1)
+        found = await self._runs.count(
+            principal.organization_id, wanted, most=MOST_COUNTED + 1, teams=principal.visible_teams
+        )
         return RunCount(number=min(found, MOST_COUNTED), has_more=found > MOST_COUNTED)
 
 
@@ -77,18 +79,16 @@ class ExportRuns:
     ) -> AsyncIterator[tuple[Run, ...]]:
         """All runs in parts. Raises FORBIDDEN on the call and not during iteration."""
         principal.require(Role.VIEWER)
-        return self._parts(principal.organization_id, wanted, order)
+        return self._parts(principal, wanted, order)
 
-    async def _parts(
-        self, organization_id: OrganizationId, wanted: RunFilter, order: RunOrder
-    ) -> AsyncIterator[tuple[Run, ...]]:
-        request = PageRequest(limit=_EXPORTED)
+    async def _parts(self, principal: Principal, wanted: RunFilter, order: RunOrder) -> AsyncIterator[tuple[Run, ...]]:
+        request = PageRequest(limit=_EXPORTED).seen_by(principal)
         while True:
-            page = await self._runs.page(organization_id, wanted, request, order)
+            page = await self._runs.page(principal.organization_id, wanted, request, order)
             yield page.items
             if page.next_cursor is None:
                 return
-            request = PageRequest(limit=_EXPORTED, cursor=page.next_cursor)
+            request = request.next(page.next_cursor)
 
 
 class ListChangedRuns:
@@ -99,7 +99,7 @@ class ListChangedRuns:
 
     async def execute(self, principal: Principal, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         principal.require(Role.VIEWER)
-        return await self._runs.by_change(principal.organization_id, wanted, request)
+        return await self._runs.by_change(principal.organization_id, wanted, request.seen_by(principal))
 
 
 class GetQueue:
@@ -108,24 +108,27 @@ class GetQueue:
     def __init__(self, *, lines: QueueReader, clock: Clock) -> None:
         self._lines = lines
         self._clock = clock
-        self._read: LruCache[OrganizationId, tuple[float, tuple[QueueLine, ...]]] = LruCache(_QUEUES)
+        self._read: LruCache[tuple[OrganizationId, Teams], tuple[float, tuple[QueueLine, ...]]] = LruCache(_QUEUES)
 
     async def execute(self, principal: Principal, *, of_all: bool = False) -> tuple[QueueLine, ...]:
         """Raises FORBIDDEN."""
         principal.require(Role.VIEWER)
         if of_all:
             principal.require_platform()
-        return await self._lines.lines(None if of_all else principal.organization_id)
+        if of_all:
+            return await self._lines.lines(None)
+        return await self._lines.lines(principal.organization_id, teams=principal.visible_teams)
 
     async def recent(self, principal: Principal) -> tuple[QueueLine, ...]:
         """The organization's lines as they were up to RECENT_S ago, for pages that ask again and again."""
         principal.require(Role.VIEWER)
         now = self._clock.monotonic()
-        known = self._read.get(principal.organization_id)
+        whose = principal.organization_id, principal.visible_teams
+        known = self._read.get(whose)
         if known is not None and now - known[0] < RECENT_S:
             return known[1]
-        lines = await self._lines.lines(principal.organization_id)
-        self._read.put(principal.organization_id, (now, lines))
+        lines = await self._lines.lines(principal.organization_id, teams=principal.visible_teams)
+        self._read.put(whose, (now, lines))
         return lines
 
 
@@ -139,7 +142,7 @@ class GetRunEvents:
         """Events with a higher seq, in order. The cursor is the last one's seq, if there are or may be more. Raises
         NOT_FOUND."""
         principal.require(Role.VIEWER)
-        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        run = principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         events = await self._runs.events(principal.organization_id, run_id, after_seq=after_seq, limit=limit)
         more = bool(events) and (len(events) == limit or events[-1].seq < run.last_seq)
         return Page(items=events, next_cursor=str(events[-1].seq) if more else None)

@@ -7,6 +7,7 @@ from typing import Protocol
 from domain.ids import AgentId, OrganizationId
 from domain.runs.lane import Lane
 from domain.runs.lease import Lease
+from domain.teams import Teams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,18 @@ class StuckRun:
 class QueueReader(Protocol):
     """Reads stored runs; the queue itself only signals them."""
 
-    async def lines(self, organization_id: OrganizationId | None) -> tuple[QueueLine, ...]:
-        """Lines with queued runs or runs in progress, of the organization or of all, those with most queued runs first."""
+    async def lines(self, organization_id: OrganizationId | None, *, teams: Teams = None) -> tuple[QueueLine, ...]:
+        """Lines with queued runs or runs in progress, of the organization or of all, those with most queued runs first. Of runs
+        that teams own, only those of `teams`."""
 
     async def stuck(
-        self, organization_id: OrganizationId, *, since: datetime, agent_id: AgentId | None, limit: int
+        self,
+        organization_id: OrganizationId,
+        *,
+        since: datetime,
+        agent_id: AgentId | None,
+        limit: int,
+        teams: Teams = None,
     ) -> tuple[StuckRun, ...]:
-        """Runs in progress whose newest event is not after `since`, of the agent or of all, at most `limit`."""
+        """Runs in progress whose newest event is not after `since`, of the agent or of all, at most `limit`; of those that teams own,
+        only those of `teams`."""

@@ -62,9 +62,13 @@ class RequeueRuns:
         principal.require(Permission.RUNS_CONTROL)
         agent_id = None
         if command.agent is not None:
-            agent_id = (await existing_agent(self._agents, principal.organization_id, command.agent)).id
+            agent_id = (await existing_agent(self._agents, principal, command.agent)).id
         stuck = await self._lines.stuck(
-            principal.organization_id, since=now - timedelta(seconds=command.idle_s), agent_id=agent_id, limit=MOST
+            principal.organization_id,
+            since=now - timedelta(seconds=command.idle_s),
+            agent_id=agent_id,
+            limit=MOST,
+            teams=principal.visible_teams,
         )
         requeued: list[RunId] = []
         try:

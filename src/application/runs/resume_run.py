@@ -95,7 +95,9 @@ class ResumeRun:
             require_decider(command.principal)
         if command.tool_results or not command.approvals:
             command.principal.require(Permission.RUNS_START)
-        run = existing(await self._reader.get(command.principal.organization_id, command.run_id), "run", command.run_id)
+        run = command.principal.found(
+            await self._reader.get(command.principal.organization_id, command.run_id), "run", command.run_id
+        )
         if command.tool_results:
             require_own_or_operator(command.principal, run)
         named = [given.tool_call_id for given in command.tool_results]

@@ -9,7 +9,7 @@ from application.runs.ports import RunReader, StartedRun
 from application.runs.resume_run import require_own_or_operator
 from application.runs.shared_state import read_on
 from application.runs.start_run import StartRun, StartRunCommand
-from domain.errors import conflict, existing
+from domain.errors import conflict
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import RunId
@@ -53,7 +53,7 @@ class RetryRun:
         `StartRun` raises."""
         principal = command.principal
         principal.require(Permission.RUNS_START)
-        run = existing(await self._reader.get(principal.organization_id, command.run_id), "run", command.run_id)
+        run = principal.found(await self._reader.get(principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(principal, run)
         if run.status is not RunStatus.FAILED:
             raise conflict("run_not_failed", f"Run {run.id} is {run.status}; only a failed run can be retried.")
@@ -70,7 +70,7 @@ class RetryRun:
                 limits=run.limits,
                 model_settings=run.model_settings,
                 output_schema=run.output_schema,
-                model=await self._model(run),
+                model=await self._model(principal, run),
                 tool_allowlist=run.tool_allowlist,
                 metadata=run.metadata,
                 idempotency_key=command.idempotency_key,
@@ -90,8 +90,8 @@ class RetryRun:
             return request
         return {**request, "state": (await read_on(SharedState.of(run), self._reader, run)).value}
 
-    async def _model(self, run: Run) -> str | None:
-        agent = await existing_agent(self._agents, run.organization_id, run.agent_id)
+    async def _model(self, principal: Principal, run: Run) -> str | None:
+        agent = await existing_agent(self._agents, principal, run.agent_id)
         organization = await self._organizations.get(run.organization_id)
         listed = (*agent.config.models, *(() if organization is None else organization.models))
         return run.model if run.model in listed else None

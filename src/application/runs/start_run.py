@@ -93,6 +93,7 @@ class StartRun:
     """Rules:
     - Requires `runner`.
     - A disabled agent starts no runs.
+    - The thread gets the team of the agent, unless it belongs to one already (`team_of_thread`).
     - The model must be listed by the agent or the organization. A cost limit requires models with a price.
     - The same idempotency key with the same body gives the same run, even after its agent was
       changed or deleted.
@@ -160,7 +161,7 @@ class StartRun:
             key = IdempotencyKey(key=command.idempotency_key, body_digest=command.body_digest)
             earlier = await self._runs.started_before(organization_id, key, at=now)
             if earlier is not None:
-                return StartedRun(run=earlier, created=False)
+                return StartedRun(run=command.principal.found(earlier, "agent", command.agent), created=False)
         if command.webhook is not None:
             await self._webhooks.require_usable(organization_id, command.webhook)
         agent = await self._agent(command)
@@ -178,7 +179,9 @@ class StartRun:
         thread_id = command.thread_id
         if thread_id is None:
             thread_id = ThreadId(self._ids.new("thr"))
-            new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now)
+            new_thread = Thread(
+                id=thread_id, organization_id=organization_id, metadata={}, created_at=now, team=agent.team
+            )
         run_id = command.run_id or self.new_id()
         content = await attached_content(self._sources, organization_id, command.thread_id, command.input)
         guard = CanaryGuard.of(agent, run_id)
@@ -209,6 +212,7 @@ class StartRun:
             instructions=None if command.instructions is None else guard.words(command.instructions),
             history_key=command.history_key,
             client_request=None if command.client_request is None else guard.without(command.client_request),
+            team=agent.team,
         )
         started = await self._runs.start(
             NewRun(
@@ -220,6 +224,7 @@ class StartRun:
                 firing=command.firing,
                 admission=_admission(command, organization, agent),
                 may_stop_any=command.principal.may(Permission.RUNS_CONTROL),
+                visible=command.principal.visible_teams,
                 webhook_url=None if command.webhook is None else command.webhook.url,
             )
         )
@@ -235,7 +240,7 @@ class StartRun:
         await self._trace_ended.execute(ended)
 
     async def _agent(self, command: StartRunCommand) -> Agent:
-        agent = await existing_agent(self._agents, command.principal.organization_id, command.agent)
+        agent = await existing_agent(self._agents, command.principal, command.agent)
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent

@@ -11,7 +11,7 @@ from application.runs.ports import RunOutcome, RunReader, events_topic, status_t
 from application.runs.shared_events import SharedEvents
 from application.system.ports import Clock
 from application.system.wakeups import Subscription, Wakeups
-from domain.errors import ServiceError, existing, is_storage_away
+from domain.errors import ServiceError, is_storage_away
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
@@ -137,18 +137,16 @@ class WatchRun:
 
     async def _shown(self, principal: Principal, run_id: RunId) -> Run:
         run = await self._get(principal, run_id)
-        await self._keys.require(principal)
-        return run
+        return (await self._keys.require(principal)).found(run, "run", run_id)
 
     async def _told(self, principal: Principal, run_id: RunId) -> RunOutcome:
         principal.require(Role.VIEWER)
-        outcome = existing(await self._runs.outcome(principal.organization_id, run_id), "run", run_id)
-        await self._keys.require(principal)
-        return outcome
+        outcome = principal.found(await self._runs.outcome(principal.organization_id, run_id), "run", run_id)
+        return (await self._keys.require(principal)).found(outcome, "run", run_id)
 
     async def _get(self, principal: Principal, run_id: RunId) -> Run:
         principal.require(Role.VIEWER)
-        return existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        return principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
 
 
 def _at_rest(run: Run) -> bool:

@@ -72,7 +72,7 @@ class CreateSchedule:
         principal.require(Permission.SCHEDULES_MANAGE)
         principal.require_self()
         self._checks.require_times(command.cron, command.timezone)
-        agent = await self._checks.agent(principal.organization_id, command.agent)
+        agent = await self._checks.agent(principal, command.agent)
         now = self._clock.now()
         schedule = Schedule(
             id=ScheduleId(self._ids.new("sch")),
@@ -99,7 +99,7 @@ class CreateSchedule:
             created_at=now,
             updated_at=now,
         )
-        await self._checks.require_runnable(schedule, agent)
+        await self._checks.require_runnable(principal, schedule, agent)
         audit = audit_entry(
             principal,
             AuditAction.SCHEDULE_CREATED,

@@ -36,7 +36,7 @@ class DeleteSchedule:
     async def execute(self, command: DeleteScheduleCommand) -> None:
         principal = command.principal
         principal.require(Permission.SCHEDULES_MANAGE)
-        schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
+        schedule = await existing_schedule(self._schedules, principal, command.schedule)
         audit = audit_entry(
             principal,
             AuditAction.SCHEDULE_DELETED,

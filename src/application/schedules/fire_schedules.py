@@ -154,7 +154,13 @@ class FireSchedules:
 def _command(schedule: Schedule, firing: Firing) -> StartRunCommand:
     return StartRunCommand(
         # Saved by an admin, who may stop any run of the thread by the strategy.
-        principal=Principal(organization_id=schedule.organization_id, key_id=schedule.requester, role=Role.OPERATOR),
+        # Who set it up saw its agent and its thread.
+        principal=Principal(
+            organization_id=schedule.organization_id,
+            key_id=schedule.requester,
+            role=Role.OPERATOR,
+            teams=None,
+        ),
         agent=schedule.agent_id,
         input=schedule.input,
         thread_id=schedule.thread_id,

@@ -13,6 +13,7 @@ from domain.errors import Violation
 from domain.ids import OrganizationId, ScheduleId
 from domain.schedules.firing import Firing
 from domain.schedules.schedule import Schedule, ScheduleError
+from domain.teams import Teams
 
 SCHEDULES_TOPIC = "schedules"
 """Signalled when a schedule was added or changed, because it may be due first."""
@@ -31,11 +32,11 @@ class ScheduleStore(Protocol):
         results of triggers never, because triggers happen concurrently. Raises NOT_FOUND,
         PRECONDITION `version_conflict`, CONFLICT `schedule_exists`."""
 
-    async def find(self, organization_id: OrganizationId, id_or_name: str) -> Schedule | None:
-        """The schedule with that id, otherwise with that name, or None."""
+    async def find(self, organization_id: OrganizationId, id_or_name: str, *, teams: Teams = None) -> Schedule | None:
+        """The schedule with that id, otherwise with that name, or None; of agents that teams own, only of those of `teams`."""
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
-        """Schedules, newest first."""
+        """Schedules, newest first; they belong to the teams of their agents."""
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
         """Remove the schedule; its runs stay. False if it does not exist."""

@@ -17,7 +17,7 @@ class GetSchedule:
     async def execute(self, principal: Principal, schedule: str) -> Schedule:
         """Raises NOT_FOUND. `schedule` is an id or a name."""
         principal.require(Role.VIEWER)
-        return await existing_schedule(self._schedules, principal.organization_id, schedule)
+        return await existing_schedule(self._schedules, principal, schedule)
 
 
 class ListSchedules:
@@ -28,4 +28,4 @@ class ListSchedules:
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Schedule]:
         principal.require(Role.VIEWER)
-        return await self._schedules.page(principal.organization_id, page)
+        return await self._schedules.page(principal.organization_id, page.seen_by(principal))

@@ -11,8 +11,7 @@ from application.schedules.ports import CronTimes
 from application.threads.ports import ThreadStore
 from application.webhooks.webhook_check import WebhookCheck
 from domain.agents.agent import Agent
-from domain.errors import not_found
-from domain.ids import OrganizationId
+from domain.identity.api_key import Principal
 from domain.schedules.schedule import Schedule, schedule_invalid
 
 
@@ -54,17 +53,17 @@ class ScheduleChecks:
         if faults:
             raise schedule_invalid(*faults)
 
-    async def agent(self, organization_id: OrganizationId, id_or_name: str) -> Agent:
+    async def agent(self, principal: Principal, id_or_name: str) -> Agent:
         """Raises NOT_FOUND `agent_not_found`."""
-        return await existing_agent(self._agents, organization_id, id_or_name)
+        return await existing_agent(self._agents, principal, id_or_name)
 
-    async def require_runnable(self, schedule: Schedule, agent: Agent) -> None:
+    async def require_runnable(self, principal: Principal, schedule: Schedule, agent: Agent) -> None:
         """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID
         `model_unavailable`, `model_settings_invalid`, `output_schema_invalid`, `limits_invalid`, `webhook_invalid`."""
         organization_id = schedule.organization_id
         require_usable(self._schemas, schedule.output_schema)
-        if schedule.thread_id is not None and await self._threads.get(organization_id, schedule.thread_id) is None:
-            raise not_found("thread", schedule.thread_id)
+        if schedule.thread_id is not None:
+            principal.found(await self._threads.get(organization_id, schedule.thread_id), "thread", schedule.thread_id)
         if schedule.webhook is not None:
             await self._webhooks.require_usable(organization_id, schedule.webhook)
         await model_of_run(

@@ -67,7 +67,7 @@ class UpdateSchedule:
         principal = command.principal
         principal.require(Permission.SCHEDULES_MANAGE)
         principal.require_self()
-        schedule = await existing_schedule(self._schedules, principal.organization_id, command.schedule)
+        schedule = await existing_schedule(self._schedules, principal, command.schedule)
         require_version("schedule", schedule.version, expected=command.expected_version)
         changed = _with_account(schedule, await self._changed(schedule, command), command)
         names = changed_fields(schedule, changed)
@@ -95,7 +95,7 @@ class UpdateSchedule:
         agent_id = schedule.agent_id
         agent = None
         if command.agent is not None:
-            agent = await self._checks.agent(schedule.organization_id, command.agent)
+            agent = await self._checks.agent(command.principal, command.agent)
             agent_id = agent.id
         limits = with_changes(schedule.limits, command.limits)
         changed = with_changes(schedule, {**command.changes, "agent_id": agent_id, "limits": limits})
@@ -103,8 +103,8 @@ class UpdateSchedule:
             return schedule
         self._checks.require_times(changed.cron, changed.timezone)
         if changed.enabled:
-            agent = agent or await self._checks.agent(schedule.organization_id, agent_id)
-            await self._checks.require_runnable(changed, agent)
+            agent = agent or await self._checks.agent(command.principal, agent_id)
+            await self._checks.require_runnable(command.principal, changed, agent)
         return changed
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from application.audit.entries import audit_entry
 from application.sources.store_source import StoreSource, StoreSourceCommand
 from application.system.ports import Clock, IdSource
+from application.threads.ports import ThreadStore
+from application.threads.seen_thread import require_seen
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
@@ -31,7 +33,8 @@ class AddSource:
     Raises: ServiceError role_insufficient, and those of `StoreSource`.
     """
 
-    def __init__(self, *, store: StoreSource, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, *, store: StoreSource, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
+        self._threads = threads
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -39,6 +42,7 @@ class AddSource:
     async def execute(self, command: AddSourceCommand) -> Source:
         principal = command.principal
         principal.require(Permission.RUNS_START)
+        await require_seen(self._threads, principal, command.thread_id)
 
         def audit(source: Source) -> AuditEvent:
             return audit_entry(

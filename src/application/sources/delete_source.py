@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.sources.ports import SourceStore
+from application.sources.queries import seen_source
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
@@ -38,6 +39,7 @@ class DeleteSource:
         audit = audit_entry(
             principal, AuditAction.SOURCE_DELETED, command.source_id, ids=self._ids, at=self._clock.now()
         )
+        await seen_source(self._sources, principal, command.source_id)
         as_runner = None if principal.may(Permission.RUNS_CONTROL) else principal.key_id
         if not await self._sources.delete(principal.organization_id, command.source_id, audit, as_runner=as_runner):
             raise not_found("source", command.source_id)

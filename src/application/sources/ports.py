@@ -10,6 +10,7 @@ from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.ranking import FoundChunk
 from domain.sources.source import IndexedChunk, Source
 from domain.sources.words import SearchQuery
+from domain.teams import Teams
 
 PART_BYTES = 1024 * 1024
 """The size of the parts in which sources are stored and read. It bounds the data in one
@@ -39,8 +40,8 @@ class SourceIntake(Protocol):
 
 
 class SourceStore(Protocol):
-    async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
-        """The source, or None."""
+    async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
+        """The source, or None; of threads that teams own, only of those of `teams`."""
 
     async def page(self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest) -> Page[Source]:
         """Sources of a thread, newest first."""

@@ -7,10 +7,16 @@ from application.sources.ports import SourceStore
 from application.sources.source_content import parts_of
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.threads.ports import ThreadStore
-from domain.errors import existing, not_found
+from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.ids import SourceId, ThreadId
 from domain.sources.source import Source
+
+
+async def seen_source(sources: SourceStore, principal: Principal, source_id: SourceId) -> Source:
+    """Raises NOT_FOUND, also for one of a thread that the caller does not see."""
+    found = await sources.get(principal.organization_id, source_id, teams=principal.visible_teams)
+    return existing(found, "source", source_id)
 
 
 class GetSource:
@@ -21,7 +27,7 @@ class GetSource:
 
     async def execute(self, principal: Principal, source_id: SourceId) -> Source:
         """The source without its bytes."""
-        return existing(await self._sources.get(principal.organization_id, source_id), "source", source_id)
+        return await seen_source(self._sources, principal, source_id)
 
 
 class ListSources:
@@ -33,8 +39,7 @@ class ListSources:
 
     async def execute(self, principal: Principal, thread_id: ThreadId, page: PageRequest = FIRST_PAGE) -> Page[Source]:
         organization_id = principal.organization_id
-        if await self._threads.get(organization_id, thread_id) is None:
-            raise not_found("thread", thread_id)
+        principal.found(await self._threads.get(organization_id, thread_id), "thread", thread_id)
         return await self._sources.page(organization_id, thread_id, page)
 
 
@@ -54,5 +59,5 @@ class ReadSource:
         self._sources = sources
 
     async def execute(self, principal: Principal, source_id: SourceId) -> SourceContent:
-        source = existing(await self._sources.get(principal.organization_id, source_id), "source", source_id)
+        source = await seen_source(self._sources, principal, source_id)
         return SourceContent(source=source, content=parts_of(self._sources, source))

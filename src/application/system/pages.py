@@ -1,7 +1,10 @@
 """Pages of lists: requests and results."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
+
+from domain.identity.api_key import Principal
+from domain.teams import Teams
 
 ItemT = TypeVar("ItemT")
 
@@ -14,10 +17,19 @@ SEARCHED = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
     """`limit` entries after `cursor`, the opaque `next_cursor` of the page before. Stores raise
-    INVALID `cursor_invalid` for an unknown one."""
+    INVALID `cursor_invalid` for an unknown one. Of what teams own, only what `teams` own."""
 
     limit: int = DEFAULT_PAGE_SIZE
     cursor: str | None = None
+    teams: Teams = None
+
+    def seen_by(self, principal: Principal) -> "PageRequest":
+        """The same request for what the caller sees."""
+        return self if principal.visible_teams == self.teams else replace(self, teams=principal.visible_teams)
+
+    def next(self, cursor: str) -> "PageRequest":
+        """The request of the page after this one."""
+        return replace(self, cursor=cursor)
 
 
 FIRST_PAGE = PageRequest()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.system.ports import Clock, IdSource
 from application.threads.ports import ThreadStore
+from application.threads.seen_thread import require_seen
 from domain.errors import Violation, invalid
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
@@ -50,6 +51,7 @@ class AppendMessage:
             content=command.content,
             created_at=self._clock.now(),
         )
+        await require_seen(self._threads, command.principal, command.thread_id)
         await self._threads.append(command.principal.organization_id, message)
         return message
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
 from application.threads.ports import ThreadStore
+from application.threads.seen_thread import require_seen
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
@@ -40,6 +41,7 @@ class DeleteThread:
         audit = audit_entry(
             principal, AuditAction.THREAD_DELETED, command.thread_id, ids=self._ids, at=self._clock.now()
         )
+        await require_seen(self._threads, principal, command.thread_id)
         as_runner = None if principal.may(Permission.RUNS_CONTROL) else principal.key_id
         if not await self._threads.delete(principal.organization_id, command.thread_id, audit, as_runner=as_runner):
             raise not_found("thread", command.thread_id)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from application.system.ports import Clock, IdSource
 from application.threads.ports import ForkedThread, ThreadStore
-from domain.errors import existing
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import MessageId, ThreadId
@@ -24,7 +23,7 @@ class ForkThreadCommand:
 
 class ForkThread:
     """Rules:
-    - Requires `runner`. The thread stays as it is.
+    - Requires `runner`. The thread stays as it is; the fork has its team.
     - Only a message of a user is left out with what follows it, so that each tool call has its result.
     - A thread in quarantine is not forked: its messages would leave it.
     - While a run is unfinished, the thread is forked only before a message.
@@ -43,12 +42,15 @@ class ForkThread:
         principal = command.principal
         principal.require(Permission.RUNS_START)
         organization_id = principal.organization_id
-        forked = existing(await self._threads.get(organization_id, command.thread_id), "thread", command.thread_id)
+        forked = principal.found(
+            await self._threads.get(organization_id, command.thread_id), "thread", command.thread_id
+        )
         new = Thread(
             id=ThreadId(self._ids.new("thr")),
             organization_id=organization_id,
             metadata=forked.metadata if command.metadata is None else command.metadata,
             created_at=self._clock.now(),
             forked_from=ForkPoint(thread_id=forked.id, before=command.before),
+            team=forked.team,
         )
         return ForkedThread(thread=new, replaced=await self._threads.fork(new))

@@ -6,6 +6,7 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, RunId, ThreadId
+from domain.teams import Teams
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
@@ -61,8 +62,11 @@ class ThreadStore(Protocol):
         among the `SEARCHED` newest; upper and lower case of ASCII letters are the same, of others where the database
         knows them. With `forked_from` only forks of this thread."""
 
-    async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
-        """Threads in quarantine, the newest quarantine first. Reads no other threads."""
+    async def quarantined(
+        self, organization_id: OrganizationId, limit: int, *, teams: Teams = None
+    ) -> tuple[Thread, ...]:
+        """Threads in quarantine, the newest quarantine first; of those that teams own, only those of `teams`. Reads no other
+        threads."""
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`

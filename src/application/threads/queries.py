@@ -2,7 +2,8 @@
 
 from application.system.pages import FIRST_PAGE, Page, PageRequest
 from application.threads.ports import Conversation, ThreadStore
-from domain.errors import existing, not_found
+from application.threads.seen_thread import require_seen
+from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ThreadId
@@ -19,7 +20,7 @@ class GetThread:
     async def execute(self, principal: Principal, thread_id: ThreadId) -> Thread:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        return existing(await self._threads.get(principal.organization_id, thread_id), "thread", thread_id)
+        return principal.found(await self._threads.get(principal.organization_id, thread_id), "thread", thread_id)
 
 
 class ListQuarantinedThreads:
@@ -30,7 +31,7 @@ class ListQuarantinedThreads:
 
     async def execute(self, principal: Principal, limit: int) -> tuple[Thread, ...]:
         principal.require(Role.VIEWER)
-        return await self._threads.quarantined(principal.organization_id, limit)
+        return await self._threads.quarantined(principal.organization_id, limit, teams=principal.visible_teams)
 
 
 class ListConversations:
@@ -51,7 +52,7 @@ class ListConversations:
         forks of this thread."""
         principal.require(Role.VIEWER)
         return await self._threads.conversations(
-            principal.organization_id, search.strip(), page, forked_from=forked_from
+            principal.organization_id, search.strip(), page.seen_by(principal), forked_from=forked_from
         )
 
 
@@ -65,6 +66,7 @@ class ListMessages:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
         organization_id = principal.organization_id
+        await require_seen(self._threads, principal, thread_id)
         found = await self._threads.messages(organization_id, thread_id, page)
         if not found.items and await self._threads.get(organization_id, thread_id) is None:
             raise not_found("thread", thread_id)

@@ -38,7 +38,7 @@ class ReleaseThread:
     async def execute(self, command: ReleaseThreadCommand) -> Thread:
         principal = command.principal
         principal.require(Permission.THREADS_RELEASE)
-        thread = existing(
+        thread = principal.found(
             await self._threads.get(principal.organization_id, command.thread_id), "thread", command.thread_id
         )
         quarantine = thread.quarantine

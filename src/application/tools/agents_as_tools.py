@@ -8,6 +8,7 @@ from domain.identity.organization import Organization
 from domain.ids import OrganizationId
 from domain.json_value import JsonObject
 from domain.runs.limits import Limits
+from domain.teams import Teams, may_use
 from domain.tools.capabilities import ToolType
 from domain.tools.names import agent_tool_name
 from domain.tools.tool import AgentBinding, Tool
@@ -39,7 +40,7 @@ PARAMETERS: JsonObject = {
 
 class AgentsAsTools:
     """Rules:
-    - Disabled and deleted agents are not tools.
+    - Disabled and deleted agents are not tools. An agent of a team is a tool for agents of this team only.
     - The wait for an answer is the time limit of the run (agent and organization) plus a minute.
     """
 
@@ -53,19 +54,23 @@ class AgentsAsTools:
             return ()
         organization = await self._organizations.get(organization_id)
         found = [await self._agents.find(organization_id, name) for name in sorted(config.agents)]
-        return tuple(agent_tool(agent, organization) for agent in found if agent is not None and agent.config.enabled)
+        return tuple(
+            agent_tool(agent, organization)
+            for agent in found
+            if agent is not None and agent.config.enabled and may_use(config.team, agent.team)
+        )
 
-    async def of_organization(self, organization_id: OrganizationId) -> tuple[Tool, ...]:
-        """All enabled agents of the organization, ordered by name."""
+    async def of_organization(self, organization_id: OrganizationId, *, teams: Teams = None) -> tuple[Tool, ...]:
+        """All enabled agents of the organization, ordered by name; of those that teams own, those of `teams`."""
         organization = await self._organizations.get(organization_id)
         found: list[Agent] = []
-        request = PageRequest(limit=MAX_PAGE_SIZE)
+        request = PageRequest(limit=MAX_PAGE_SIZE, teams=teams)
         while True:
             page = await self._agents.page(organization_id, request)
             found += page.items
             if page.next_cursor is None:
                 break
-            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
+            request = request.next(page.next_cursor)
         enabled = sorted((agent for agent in found if agent.config.enabled), key=lambda agent: agent.config.name)
         return tuple(agent_tool(agent, organization) for agent in enabled)
 

@@ -101,7 +101,7 @@ class ExplainAgent:
     async def execute(self, command: ExplainAgentCommand) -> ExplainedAgent:
         command.principal.require(Role.VIEWER)
         organization_id, settings = command.principal.organization_id, command.settings
-        known = await self._unrestricted_toolsets.of_agent(organization_id, _listing(settings))
+        known = await self._unrestricted_toolsets.of_agent(organization_id, _listing(settings, command.principal))
         organization = await self._organizations.get(organization_id)
         acting = Acting(actor=command.person or command.principal.key_id, at=command.at)
         said = _Said(
@@ -156,8 +156,8 @@ def _explain(settings: AgentSettings, known: Toolset, said: _Said) -> ExplainedA
     )
 
 
-def _listing(settings: AgentSettings) -> AgentConfig:
-    """An agent configuration with the same lists."""
+def _listing(settings: AgentSettings, principal: Principal) -> AgentConfig:
+    """An agent configuration with the same lists, of a team that the caller sees."""
     named = set(settings.tools)
     return AgentConfig(
         name="draft",
@@ -165,6 +165,7 @@ def _listing(settings: AgentSettings) -> AgentConfig:
         tools=tuple(kind for kind in NATIVE_TYPES if kind.value in named),
         mcp_servers=tuple(dict.fromkeys(settings.mcp_servers)),
         agents=tuple(dict.fromkeys(settings.agents)),
+        team=settings.team if principal.sees(settings.team) else None,
     )
 
 

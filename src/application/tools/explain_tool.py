@@ -22,7 +22,7 @@ from domain.agents.agent import Agent
 from domain.errors import ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import ApiKeyId
 from domain.nearest import nearest
 from domain.policy.allowlist import Allowlist, allows
 from domain.policy.layers import PolicyLayer, Source, ToolPolicy
@@ -97,8 +97,8 @@ class ExplainTool:
     async def execute(self, command: ExplainToolCommand) -> ToolExplanation:
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
-        agent = await existing_agent(self._agents, organization_id, command.agent)
-        tool, is_listed = await self._tool(organization_id, agent, command.name)
+        agent = await existing_agent(self._agents, command.principal, command.agent)
+        tool, is_listed = await self._tool(command.principal, agent, command.name)
         acting = Acting(actor=command.person or command.principal.key_id, at=command.at)
         toolset = await self._catalog.listed_toolset(agent.config, organization_id, acting=acting)
         policy = toolset.policy_of(tool.name)
@@ -139,12 +139,13 @@ class ExplainTool:
             ),
         )
 
-    async def _tool(self, organization_id: OrganizationId, agent: Agent, name: str) -> tuple[Tool, bool]:
+    async def _tool(self, principal: Principal, agent: Agent, name: str) -> tuple[Tool, bool]:
+        organization_id = principal.organization_id
         own = await self._unrestricted_toolsets.of_agent(organization_id, agent.config)
         tool = own.find(name)
         if tool is not None:
             return tool, True
-        everything = await self._unrestricted_toolsets.of_organization(organization_id)
+        everything = await self._unrestricted_toolsets.of_organization(organization_id, teams=principal.visible_teams)
         tool = everything.find(name)
         if tool is not None:
             return tool, False

@@ -14,7 +14,6 @@ from application.tools.tool_health import ToolHealth
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
-from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 from domain.tools.tool import Tool
 
@@ -67,7 +66,6 @@ class ListTools:
         """All tools, or those of `agent` (id or name) for the caller, in the order of the model's list: native
         tools, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
         principal.require(Role.VIEWER)
-        organization_id = principal.organization_id
         wanted = None if agent is None else await self._tools_of_agent(principal, agent)
         listings = [
             ToolListing(
@@ -80,25 +78,25 @@ class ListTools:
             )
             for kind in self._catalog.native_types
         ]
-        for server in await self._all_servers(organization_id):
+        for server in await self._all_servers(principal):
             listings += await self._tools_of(server)
         return _in_order([listing for listing in listings if wanted is None or listing.tool.name in wanted])
 
     async def _tools_of_agent(self, principal: Principal, name: str) -> frozenset[str]:
-        agent = await existing_agent(self._agents, principal.organization_id, name)
+        agent = await existing_agent(self._agents, principal, name)
         acting = Acting(actor=principal.key_id)
         toolset = await self._catalog.listed_toolset(agent.config, principal.organization_id, acting=acting)
         return frozenset(tool.name for tool in toolset.tools)
 
-    async def _all_servers(self, organization_id: OrganizationId) -> list[McpServer]:
+    async def _all_servers(self, principal: Principal) -> list[McpServer]:
         found: list[McpServer] = []
-        request = PageRequest(limit=MAX_PAGE_SIZE)
+        request = PageRequest(limit=MAX_PAGE_SIZE, teams=principal.visible_teams)
         while True:
-            page = await self._servers.page(organization_id, request)
+            page = await self._servers.page(principal.organization_id, request)
             found += page.items
             if page.next_cursor is None:
                 return found
-            request = PageRequest(limit=MAX_PAGE_SIZE, cursor=page.next_cursor)
+            request = request.next(page.next_cursor)
 
     async def _tools_of(self, server: McpServer) -> list[ToolListing]:
         catalog = await self._catalogs.load(server.organization_id, server.id)

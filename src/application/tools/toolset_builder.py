@@ -31,6 +31,7 @@ from domain.policy.allowlist import Allowlist
 from domain.policy.caller import CalledLayers, CallerRules, Restrictions
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import NO_POLICIES, Verdict
+from domain.teams import Teams, sees
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 from domain.tools.tool import Tool
 from domain.tools.wired import WiredNodes
@@ -64,7 +65,7 @@ class _CachedToolset:
 
 class ToolsetBuilder:
     """Rules:
-    - Servers listed before are not contacted.
+    - Servers listed before are not contacted. A server of a team is there for agents of this team only.
     - Overviews and toolsets are cached until one of their inputs changes.
     - The tools of a server with a lost shared connection are left out if its strategy is
       `unregister`.
@@ -199,12 +200,12 @@ class ToolsetBuilder:
         caller: CallerRules | None = None,
         acting: Acting,
     ) -> Toolset:
-        slugs = sorted(config.mcp_servers)
+        slugs, teams = sorted(config.mcp_servers), config.usable_teams
         if len(slugs) <= 1:  # most agents have one server, and each gateway call comes here: tasks would cost more
-            found = tuple([await self._server(slug, organization_id, catalog_of) for slug in slugs])
+            found = tuple([await self._server(slug, organization_id, teams, catalog_of) for slug in slugs])
         else:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._server(slug, organization_id, catalog_of)) for slug in slugs]
+                tasks = [group.create_task(self._server(slug, organization_id, teams, catalog_of)) for slug in slugs]
             found = tuple(task.result() for task in tasks)
         if given is not None:
             found += await self._inline(organization_id, given.brought)
@@ -311,13 +312,14 @@ class ToolsetBuilder:
         self,
         slug: str,
         organization_id: OrganizationId,
+        teams: Teams,
         catalog_of: Callable[[McpServer], Awaitable[McpCatalog]],
     ) -> ServerOverview:
         kinds = await self._switch.permitted(organization_id)
         if kinds is None:
             return ServerOverview(slug=slug, tools=(), unavailable=MCP_DISABLED)
         server = await self._servers.get(organization_id, slug)
-        if server is None:
+        if server is None or not sees(teams, server.team):
             return ServerOverview(slug=slug, tools=(), unavailable="there is no such MCP server")
         if not server.config.enabled:
             return ServerOverview(slug=slug, tools=(), unavailable="the MCP server is disabled")

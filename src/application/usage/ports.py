@@ -9,6 +9,7 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.ids import AgentId, OrganizationId, UserId
 from domain.runs.lease import Lease
+from domain.teams import Teams
 from domain.usage.daily_usage import UsageKey, UsageSum
 from domain.usage.tool_usage import ToolUsageSum
 
@@ -18,7 +19,7 @@ BY_AGENT_AND_MODEL = frozenset({UsageKey.DAY, UsageKey.AGENT, UsageKey.MODEL})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageFilter:
     """Days from `since` to `until`, both inclusive; None does not restrict. Keys missing in `by`
-    are summed over."""
+    are summed over. Of agents that teams own, only those of `teams`."""
 
     since: date | None = None
     until: date | None = None
@@ -26,6 +27,7 @@ class UsageFilter:
     model: str | None = None
     started_by: str | None = None
     by: frozenset[UsageKey] = BY_AGENT_AND_MODEL
+    teams: Teams = None
 
 
 class UsageReports(Protocol):

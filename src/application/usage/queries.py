@@ -1,6 +1,6 @@
 """Reading what agents have used."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from application.system.pages import FIRST_PAGE, Page, PageRequest
@@ -18,7 +18,7 @@ _KEYS_OF_TOOLS = frozenset({UsageKey.DAY, UsageKey.TOOL})
 class GetUsage:
     """Rules:
     - Any role may read its organization's usage.
-    - Deleted agents are included.
+    - Deleted agents are included, agents of teams that the caller does not see are not.
 
     Raises: ServiceError usage_days_invalid, and for an invalid cursor.
     """
@@ -31,7 +31,8 @@ class GetUsage:
     ) -> Page[UsageSum]:
         principal.require(Role.VIEWER)
         _check_days(wanted)
-        return await self._reports.page(principal.organization_id, wanted, page)
+        seen = replace(wanted, teams=principal.visible_teams)
+        return await self._reports.page(principal.organization_id, seen, page)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

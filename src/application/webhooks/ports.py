@@ -14,6 +14,7 @@ from domain.audit.event import AuditEvent
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.runs.run import Run
 from domain.runs.webhook import Webhook
+from domain.teams import Teams
 from domain.webhooks.delivery import Attempt, DeliveryState, WebhookDelivery
 from domain.webhooks.signing import WebhookKey
 
@@ -71,8 +72,10 @@ class WebhookDeliveryStore(Protocol):
         """Store the result of an attempt. False, and no change, if another process has claimed the
         delivery meanwhile."""
 
-    async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
-        """The delivery, or None."""
+    async def get(
+        self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId, *, teams: Teams = None
+    ) -> WebhookDelivery | None:
+        """The delivery, or None; of runs that teams own, only of those of `teams`."""
 
     async def of_run(
         self, organization_id: OrganizationId, run_id: RunId, request: PageRequest

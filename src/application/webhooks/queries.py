@@ -79,6 +79,8 @@ class ListWebhookDeliveries:
         """Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
         organization_id = principal.organization_id
+        if principal.visible_teams is not None:
+            principal.found(await self._runs.get(organization_id, run_id), "run", run_id)
         found = await self._deliveries.of_run(organization_id, run_id, page)
         if not found.items and await self._runs.get(organization_id, run_id) is None:
             raise not_found("run", run_id)

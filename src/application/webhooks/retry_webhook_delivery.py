@@ -39,7 +39,7 @@ class RetryWebhookDelivery:
         principal = command.principal
         principal.require(Permission.WEBHOOKS_RETRY)
         seen = existing(
-            await self._deliveries.get(principal.organization_id, command.delivery_id),
+            await self._deliveries.get(principal.organization_id, command.delivery_id, teams=principal.visible_teams),
             "webhook delivery",
             command.delivery_id,
         )

@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime, timedelta
 
-from application.agents.agent_lookup import existing_agent
+from application.agents.agent_lookup import agent_without_team
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.catalog_reader import DEFAULT_DEADLINE_S, CatalogReader
@@ -112,7 +112,7 @@ class ToolStep:
     async def _agent(self, node: PlannedNode, config: AgentNodeConfig, context: NodeContext) -> SealedAgent:
         organization_id = context.organization_id
         try:
-            agent = await existing_agent(self._agents, organization_id, config.agent)
+            agent = await agent_without_team(self._agents, organization_id, config.agent)
         except ServiceError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise

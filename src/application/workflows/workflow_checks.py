@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from application.agents.agent_lookup import existing_agent
+from application.agents.agent_lookup import agent_without_team
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.literal_secrets import (
@@ -188,7 +188,7 @@ class WorkflowChecks:
 
     async def _agent(self, organization_id: OrganizationId, name: str) -> Agent | None:
         try:
-            return await existing_agent(self._agents, organization_id, name)
+            return await agent_without_team(self._agents, organization_id, name)
         except ServiceError as error:
             if error.kind is ErrorKind.NOT_FOUND:
                 return None
@@ -196,7 +196,7 @@ class WorkflowChecks:
 
     async def _has_server(self, organization_id: OrganizationId, slug: str) -> bool:
         server = await self._servers.get(organization_id, slug)
-        return server is not None and server.config.slug == slug
+        return server is not None and server.config.slug == slug and server.team is None
 
 
 def place_of(fault: Fault, definition: WorkflowDefinition) -> str:

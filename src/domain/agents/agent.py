@@ -16,6 +16,7 @@ from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.output import size_violations
+from domain.teams import Teams
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
@@ -38,6 +39,7 @@ class AgentSettings:
     - `output_schema` is the JSON Schema of the answers of its runs.
     - `lane` is that of its runs, unless a run or schedule states another.
     - `max_queued` of its runs may be queued at most, and `max_running` be in progress. None sets no bound.
+    - `team` is the group that it belongs to; None: to the organization.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """
 
@@ -62,6 +64,7 @@ class AgentSettings:
     lane: Lane = Lane.NORMAL
     max_queued: int | None = None
     max_running: int | None = None
+    team: str | None = None
 
     @classmethod
     def of(cls, config: "AgentConfig") -> "AgentSettings":
@@ -74,6 +77,11 @@ class AgentConfig(AgentSettings):
     """Valid settings: what a version of an agent consists of."""
 
     tools: tuple[ToolType, ...] = ()
+
+    @property
+    def usable_teams(self) -> Teams:
+        """The teams whose servers it may use, beside those of the organization."""
+        return frozenset() if self.team is None else frozenset({self.team})
 
     @classmethod
     def checked(cls, settings: AgentSettings, *, tools: tuple[ToolType, ...]) -> "AgentConfig":
@@ -137,3 +145,8 @@ class Agent:
     config: AgentConfig
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def team(self) -> str | None:
+        """The group that the agent belongs to; None: to the organization."""
+        return self.config.team

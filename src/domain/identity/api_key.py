@@ -4,15 +4,27 @@ authenticate."""
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol, TypeVar
 
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import ErrorKind, ServiceError, not_found
 from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, ConsoleSessionId, ImpersonationId, OrganizationId, UserId
 from domain.rate_limit import RateLimit
+from domain.teams import Teams, sees
 
 TOKEN_PREFIX = "dgm_"
 _OF_USERS = "usr_"
+
+
+class Owned(Protocol):
+    """What a team may own."""
+
+    @property
+    def team(self) -> str | None: ...
+
+
+OwnedT = TypeVar("OwnedT", bound=Owned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +64,7 @@ class Principal:
     - `session_id` is the session of the console in which the request came; None for requests with a token.
     - `custom_role` names a role of the organization in place of `role`, which is `viewer` then, and `granted` are its
       permissions.
+    - `teams` are the groups whose agents, servers and threads the caller sees, beside those of the organization.
     - `impersonation_id` is set while a user or a key acts as another user. `key_id` then names both, and is no user's or key's id.
     """
 
@@ -65,6 +78,22 @@ class Principal:
     impersonation_id: ImpersonationId | None = None
     custom_role: str | None = None
     granted: frozenset[Permission] = frozenset()
+    teams: Teams = frozenset()
+
+    @property
+    def visible_teams(self) -> Teams:
+        """As `teams`; None for who manages the organization."""
+        return None if self.may(Permission.ORGANIZATION_MANAGE) else self.teams
+
+    def sees(self, team: str | None) -> bool:
+        """Whether the caller sees what this team owns."""
+        return team is None or sees(self.visible_teams, team)
+
+    def found(self, value: OwnedT | None, what: str, identifier: str) -> OwnedT:
+        """The value. Raises NOT_FOUND for None, and the same for what a team owns that the caller does not see."""
+        if value is None or not self.sees(value.team):
+            raise not_found(what, identifier)
+        return value
 
     @property
     def permissions(self) -> frozenset[Permission]:

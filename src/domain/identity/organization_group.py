@@ -1,6 +1,6 @@
 """Groups that an organization manages itself: members by hand, and members by claims at sign-in."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -68,6 +68,12 @@ class OrganizationGroup:
     def claimed_by(self, provider_id: IdentityProviderId, claims: Mapping[str, JsonValue]) -> bool:
         """Whether a person with these claims is a member."""
         return any(each.matches(provider_id, claims) for each in self.claims)
+
+
+def group_owns(name: str, owned: Mapping[str, Sequence[str]]) -> ServiceError:
+    """`owned`: names of what belongs to the group, by kind."""
+    said = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in owned.items() if names)
+    return conflict("group_owns", f"What belongs to the group {name!r} must be given to another one first. {said}.")
 
 
 def group_name_taken() -> ServiceError:

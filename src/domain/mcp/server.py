@@ -129,6 +129,7 @@ class McpServerConfig:
     - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
     - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
     - `rate_limit` bounds the rate of calls; None sets no limit.
+    - `team` is the group that it belongs to; None: to the organization.
     """
 
     slug: str
@@ -162,6 +163,7 @@ class McpServerConfig:
     rate_limit: RateLimit | None = None
     registry_entry: str | None = None
     enabled: bool = True
+    team: str | None = None
 
     def __post_init__(self) -> None:
         wrong = []
@@ -391,6 +393,11 @@ class McpServer:
     def acting_for(self, person_id: UserId | None) -> "McpServer":
         """The server with the account of this person; unchanged if it uses the organization's."""
         return replace(self, person_id=person_id) if self.config.credentials is Credentials.PERSON else self
+
+    @property
+    def team(self) -> str | None:
+        """The group that the server belongs to; None: to the organization."""
+        return self.config.team
 
     @property
     def lacks_installation(self) -> bool:

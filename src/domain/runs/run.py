@@ -109,6 +109,7 @@ class Run:
     - `history_key` is the digest of the conversation up to this run, by which a client without thread ids finds it.
       `client_request` is what the answers of a client's protocol repeat from its request.
     - `lane` decides about its place among waiting runs of the organization.
+    - `team` is the group that its thread belongs to; None: to the organization.
     - `retry_of` is the failed run that this run continues; its message is already in the thread.
     """
 
@@ -150,6 +151,7 @@ class Run:
     instructions: str | None = None
     history_key: str | None = None
     client_request: JsonObject | None = None
+    team: str | None = None
 
     def claimed(self, *, at: datetime, agent_version: int | None = None) -> "Run":
         """A worker claims the run: a new epoch starts, with the agent's newest version if one is given."""

@@ -3,14 +3,15 @@
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from domain.errors import ServiceError, conflict
-from domain.ids import RunId
+from domain.errors import ServiceError, conflict, not_found
+from domain.ids import RunId, ThreadId
 from domain.runs.change import RunChange, RunFacts
 from domain.runs.closing import displayed_step, lacks_display_only, waits_for_display_only
 from domain.runs.resuming import resumed_step
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
 from domain.runs.step import Step
 from domain.runs.stopping import Cancellation, run_not_yours
+from domain.teams import Teams, may_use, sees
 from domain.threads.thread import thread_quarantined
 
 
@@ -22,6 +23,18 @@ class ThreadFacts:
     quarantined_by: RunId | None
     unfinished: tuple[RunFacts, ...]
     newest: RunId | None = None
+
+
+def team_of_thread(thread_id: ThreadId, owner: str | None, of_agent: str | None, *, visible: Teams) -> str | None:
+    """The team of a thread once a run of an agent has started on it: a thread without one gets the agent's.
+
+    Raises NOT_FOUND for a thread that the caller does not see, CONFLICT `thread_of_another_team`.
+    """
+    if not sees(visible, owner):
+        raise not_found("thread", thread_id)
+    if owner is not None and not may_use(owner, of_agent):
+        raise conflict("thread_of_another_team", f"The thread {thread_id} and the agent belong to different teams.")
+    return owner or of_agent
 
 
 def make_room(

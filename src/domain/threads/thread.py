@@ -30,7 +30,8 @@ class ForkPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """A conversation. Its messages are stored separately. A fork began with messages of another thread."""
+    """A conversation. Its messages are stored separately. A fork began with messages of another thread. `team` is the group that
+    it belongs to; None: to the organization."""
 
     id: ThreadId
     organization_id: OrganizationId
@@ -38,6 +39,7 @@ class Thread:
     created_at: datetime
     quarantine: Quarantine | None = None
     forked_from: ForkPoint | None = None
+    team: str | None = None
 
 
 def thread_not_yours(thread_id: ThreadId) -> ServiceError:

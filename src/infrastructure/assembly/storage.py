@@ -12,6 +12,7 @@ from application.gateway.sessions.open_session import GATEWAY_PATH
 from application.gateway.sessions.session_ends import SessionEnds
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.authenticate import Authenticate
+from application.identity.caller_teams import CallerTeams
 from application.identity.key_limits import KeyLimits
 from application.identity.ports import OrganizationStore
 from application.identity.token_cache import TokenCache
@@ -189,7 +190,7 @@ def has_months(settings: Settings) -> bool:
 
 def token_cache(rows: RowNotifications) -> TokenCache:
     cache = TokenCache(TOKEN_CACHE_CAPACITY, fresh=rows.fresh, on_forget=lambda: rows.wrote(("api_key",), None))
-    rows.listen(cache.forget_organization, "api_key", "user_account", "custom_role")
+    rows.listen(cache.forget_organization, "api_key", "user_account", "custom_role", "group_member")
     # Its users may belong to any organization.
     rows.listen(lambda _: cache.forget_organization(None), "identity_provider")
     return cache
@@ -203,6 +204,7 @@ def gateway_access(
     sessions: GatewaySessionStore,
     agents: AgentStore,
     authenticate: Authenticate,
+    caller_teams: CallerTeams,
     limits: KeyLimits,
     clock: Clock,
     wakeups: Wakeups,
@@ -211,6 +213,7 @@ def gateway_access(
         sessions=sessions,
         agents=agents,
         authenticate=authenticate,
+        caller_teams=caller_teams,
         limits=limits,
         clock=clock,
         is_notified=rows.fresh,
@@ -219,7 +222,7 @@ def gateway_access(
         audience=lambda: None if external is None else f"{address.url}{GATEWAY_PATH}",
         has_own_grants=external is None,
     )
-    rows.listen(access.forget_organization, "gateway_session", "user_account", "custom_role")
+    rows.listen(access.forget_organization, "gateway_session", "user_account", "custom_role", "group_member")
     # Its users may belong to any organization. This process tells of them as of keys.
     rows.watch(lambda _: access.forget_organization(None), "identity_provider", "api_key")
     return access

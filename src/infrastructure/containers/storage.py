@@ -8,6 +8,7 @@ from dependency_injector import containers, providers
 from application.agents.ports import AgentStore
 from application.approvals.ports import ApprovalStore
 from application.audit.ports import AuditChain, AuditForwards, AuditLog, AuditSeals, SealKeys
+from application.identity.caller_teams import CallerTeams
 from application.identity.ports import (
     ConsoleSessionStore,
     IdentityStore,
@@ -16,9 +17,11 @@ from application.identity.ports import (
     UserAccess,
     UserStore,
 )
+from application.identity.team_checks import TeamChecks
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
+from application.provisioning.ports import GroupStore
 from application.runs.ports import RunJournal, RunLeases
 from application.secrets.ports import SecretStore
 from application.sources.ports import SourceIntake, SourceStore
@@ -169,14 +172,30 @@ class Storage(containers.DeclarativeContainer):
     )
     impersonations: providers.Provider[ImpersonationStore] = singleton(SqlImpersonationStore, database=database)
     console_sessions: providers.Provider[ConsoleSessionStore] = session_reads.provided.cached
-    groups: providers.Provider[SqlGroupStore] = singleton(SqlGroupStore, database=database)
+    group_rows: providers.Provider[GroupStore] = singleton(SqlGroupStore, database=database)
+    group_reads: providers.Provider[ReadThrough[GroupStore]] = singleton(
+        ReadThrough, group_rows, cached.GROUPS_OF_DIRECTORIES, notifications=Platform.row_notifications
+    )
+    groups: providers.Provider[SqlGroupStore] = group_reads.provided.fresh
     custom_roles: providers.Provider[SqlCustomRoleStore] = singleton(SqlCustomRoleStore, database=database)
-    organization_groups: providers.Provider[SqlOrganizationGroupStore] = singleton(
+    organization_group_rows: providers.Provider[SqlOrganizationGroupStore] = singleton(
         SqlOrganizationGroupStore, database=database
     )
+    organization_group_reads: providers.Provider[ReadThrough[SqlOrganizationGroupStore]] = singleton(
+        ReadThrough, organization_group_rows, cached.GROUPS, notifications=Platform.row_notifications
+    )
+    organization_groups: providers.Provider[SqlOrganizationGroupStore] = organization_group_reads.provided.fresh
     provisioned: providers.Provider[SqlProvisioningStore] = singleton(SqlProvisioningStore, database=database)
     users: providers.Provider[UserStore] = singleton(SqlUserStore, database=database)
     user_access: providers.Provider[UserAccess] = singleton(SqlUserStore, database=database)
+    caller_teams = singleton(
+        CallerTeams,
+        memberships=organization_group_reads.provided.cached,
+        identities=identities,
+        user_access=user_access,
+        custom_roles=custom_roles,
+    )
+    team_checks = singleton(TeamChecks, memberships=organization_groups)
     sources: providers.Provider[SourceStore] = singleton(SqlSourceStore, database=database)
     source_intake: providers.Provider[SourceIntake] = singleton(SqlSourceIntake, database=database)
     audit_log: providers.Provider[AuditLog] = singleton(SqlAuditLog, database=database)

@@ -28,6 +28,7 @@ from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.pinning import DefinitionState, PinnedTool, pinned_tools
 from domain.mcp.server import McpServer
 from domain.runs.run import Run, RunStatus
+from domain.teams import Teams
 from domain.threads.message import ToolUse
 from domain.threads.thread import Thread
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
@@ -39,6 +40,8 @@ MOST = 100
 """Of each kind; more is not collected."""
 _COUNTED_FOR = timedelta(seconds=10)
 _COUNTS = 1_000
+_Reader = tuple[OrganizationId, frozenset[Permission], Teams]
+"""Who of an organization sees the same items."""
 
 
 class InboxKind(StrEnum):
@@ -126,9 +129,7 @@ class Inbox:
         self._tools = get_mcp_server_tools
         self._quarantined = list_quarantined_threads
         self._clock = clock
-        self._counts: LruCache[tuple[OrganizationId, frozenset[Permission]], tuple[datetime, Waiting]] = LruCache(
-            _COUNTS
-        )
+        self._counts: LruCache[_Reader, tuple[datetime, Waiting]] = LruCache(_COUNTS)
 
     async def of(self, principal: Principal) -> tuple[InboxItem, ...]:
         """All items."""
@@ -140,7 +141,7 @@ class Inbox:
             self._quarantined_threads(principal),
         )
         items = tuple(sorted((item for part in parts for item in part), key=_urgency))
-        self._counts.put((principal.organization_id, principal.permissions), (self._clock.now(), _waiting(items)))
+        self._counts.put(_reader(principal), (self._clock.now(), _waiting(items)))
         return items
 
     async def older_approval(self, principal: Principal, key: str) -> InboxItem | None:
@@ -155,7 +156,7 @@ class Inbox:
 
     async def waiting(self, principal: Principal, *, recent: bool) -> Waiting:
         """How many items there are; a `recent` count is for what many open pages ask again and again."""
-        counted = self._counts.get((principal.organization_id, principal.permissions)) if recent else None
+        counted = self._counts.get(_reader(principal)) if recent else None
         if counted is not None and self._clock.now() - counted[0] < _COUNTED_FOR:
             return counted[1]
         return _waiting(await self.of(principal))
@@ -265,6 +266,10 @@ def chosen(items: Iterable[InboxItem], key: str) -> InboxItem | None:
     """The item with the key, or the first one without a key. None for one that does not wait any more: a link to it must
     not lead to a decision about another."""
     return next((item for item in items if not key or item.key == key), None)
+
+
+def _reader(principal: Principal) -> _Reader:
+    return principal.organization_id, principal.permissions, principal.visible_teams
 
 
 def _waiting(items: tuple[InboxItem, ...]) -> Waiting:

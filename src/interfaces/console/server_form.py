@@ -88,6 +88,7 @@ class FilledIn:
         for name in _TEXTS[self.kind]:
             self._put(body, name, self._text(name))
         self._put(body, "registry_entry", self._text("registry_entry"))
+        self._put(body, "team", self._text("team"))
         for name in CHOICES:
             if text := self._text(name):
                 body[name] = text

@@ -39,6 +39,12 @@ ALSO_ON_POSTGRES = {
     "test_tokens_of_others_and_of_roles_that_may_not_open_nothing",
     "test_a_revoked_token_opens_nothing_from_that_moment",
     "test_a_session_of_a_run_is_refused_once_the_run_has_ended",
+    "test_what_belongs_to_a_team_is_not_found_by_people_outside_of_it",
+    "test_lists_show_nothing_of_a_team_to_people_outside_of_it",
+    "test_filters_do_not_find_what_belongs_to_a_team",
+    "test_who_leaves_the_group_sees_nothing_more_at_the_next_request",
+    "test_a_group_that_owns_something_is_neither_deleted_nor_renamed",
+    "test_a_thread_gets_the_team_of_the_first_agent_that_has_one",
 }
 """Of the other files."""
 
@@ -75,3 +81,9 @@ def harness(tables: Tables) -> Harness:
 async def service(harness: Harness) -> AsyncIterator[Service]:
     async with harness.service() as running:
         yield running
+
+
+@pytest.fixture
+def team() -> str | None:
+    """The team of what `names` of test_access makes; None: it belongs to the organization."""
+    return None

@@ -224,13 +224,13 @@ _LAST_USE = re.compile(r'"last_used_at":(null|"[^"]*")')
 
 
 @pytest.fixture
-async def names(service: Service) -> dict[str, str]:
+async def names(service: Service, team: str | None) -> dict[str, str]:
     """What the placeholders of paths stand for: one thing of ORG each, made by its admin."""
-    server = await service.call("POST", "/v1/mcp-servers", json={**SERVER_BODY, "slug": "files"})
+    server = await service.call("POST", "/v1/mcp-servers", json={**SERVER_BODY, "slug": "files", "team": team})
     await service.call("POST", "/v1/mcp-servers/files/refresh")
-    agent = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "guide"})
+    agent = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "guide", "team": team})
     # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
-    busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy"})
+    busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy", "team": team})
     await service.call("POST", "/v1/secrets", json={"name": "ONLY_HERE", "value": "a value"})
     workflow = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "only ours"})
     begun = await service.call("POST", f"/v1/workflows/{workflow.json()['id']}/runs", json={"input": "hello"})
@@ -264,7 +264,7 @@ async def names(service: Service) -> dict[str, str]:
         "server": server.json()["id"],
         "tool": "echo",
         "name": "send_email",
-        "thread_id": (await service.call("POST", "/v1/threads")).json()["id"],
+        "thread_id": (await service.call("POST", "/v1/threads", json={"team": team})).json()["id"],
         "run_id": run["id"],
         "call": waiting["pending"][0]["id"],
         "approval_id": asking["pending"][0]["approval_id"],

@@ -11,6 +11,7 @@ from unittest.mock import create_autospec
 
 import pytest
 
+from application.identity.caller_teams import CallerTeams
 from application.identity.impersonations import Impersonations
 from application.identity.key_validity import KeyValidity
 from application.identity.token_cache import TokenCache
@@ -323,6 +324,7 @@ async def test_a_page_follows_a_run_beyond_where_it_waits_for_somebody(stocked: 
         console_sessions=stores.console_sessions,
         impersonations=create_autospec(Impersonations, instance=True),
         cache=TokenCache(capacity=1),
+        caller_teams=create_autospec(CallerTeams, instance=True),
         clock=StepClock(),
     )
     watch = WatchWorkflowRun(runs=stores.workflow_runs, keys=keys, wakeups=stores.wakeups)

@@ -7,16 +7,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from unittest.mock import create_autospec
 
 import pytest
 
 from application.gateway.sessions.gateway_access import GatewayAccess
 from application.identity.authenticate import Authenticate, AuthenticateCommand
-from application.identity.authenticate_person import AuthenticatePerson
-from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
-from application.identity.key_uses import KeyUses
 from application.system.rates import LocalRates
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError
@@ -25,7 +21,7 @@ from domain.identity.api_key import hash_token
 from domain.ids import OrganizationId
 from domain.model_providers.provider import ModelProvider, ProviderKind
 from domain.secrets.secret import Secret
-from infrastructure.assembly.storage import gateway_access, token_cache
+from infrastructure.assembly.storage import gateway_access
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_notifications import FRESH_S, RowNotifications
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
@@ -49,6 +45,7 @@ from tests.contract.sql_legs import kept, opened
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD, a_session
 from tests.databases import PostgresDatabases
+from tests.integration.persistence.kept_callers import authenticating, teams_of
 from tests.people_builders import a_console_session
 
 SOON_S = 30.0
@@ -98,16 +95,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
     wakeups = PostgresWakeups(url, process=name, rows=feed)
     async with opened(database, *(an_organization(organization) for organization in first)) as stores:
         system = SystemClock()
-        authenticate = Authenticate(
-            identities=stores.identity,
-            custom_roles=stores.custom_roles,
-            cache=token_cache(feed),
-            limits=KeyLimits(every=None, rates=LocalRates(clock=system), organizations=stores.organizations),
-            uses=KeyUses(identities=stores.identity),
-            people=create_autospec(AuthenticatePerson, instance=True),
-            impersonations=create_autospec(Impersonations, instance=True),
-            clock=system,
-        )
+        authenticate = authenticating(stores, feed, system)
         running = Process(
             url=url,
             database=database,
@@ -123,6 +111,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
                 sessions=stores.gateway_sessions,
                 agents=stores.agents,
                 authenticate=authenticate,
+                caller_teams=teams_of(stores),
                 limits=KeyLimits(every=None, rates=LocalRates(clock=system), organizations=stores.organizations),
                 clock=system,
                 wakeups=wakeups,

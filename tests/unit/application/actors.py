@@ -8,7 +8,7 @@ from tests.builders import ORG, OTHER_ORG
 
 def a_principal(role: Role = Role.ADMIN, *, organization_id: OrganizationId = ORG) -> Principal:
     """A key of ORG with this role."""
-    return Principal(organization_id=organization_id, key_id=ApiKeyId(f"key_{role.value}"), role=role)
+    return Principal(organization_id=organization_id, key_id=ApiKeyId(f"key_{role.value}"), role=role, teams=None)
 
 
 def a_stranger() -> Principal:

@@ -13,6 +13,7 @@ from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.people import InMemoryUserStore
 from tests.doubles.state import InMemoryState
+from tests.unit.application.team_ports import caller_teams
 
 
 def key_validity(state: InMemoryState, clock: Clock) -> KeyValidity:
@@ -23,6 +24,7 @@ def key_validity(state: InMemoryState, clock: Clock) -> KeyValidity:
         console_sessions=InMemoryConsoleSessionStore(state),
         impersonations=impersonations(state, clock),
         cache=TokenCache(capacity=0),
+        caller_teams=caller_teams(state),
         clock=clock,
     )
 

@@ -388,6 +388,8 @@ class CreateThreadBody(TypedDict):
 
     metadata: NotRequired[dict[str, Any]]
     """Data of the client; Dragoman does not use it."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an agent of a group runs on it."""
 
 
 class CreatedWebhookKeyView(TypedDict):
@@ -2210,6 +2212,8 @@ class ThreadView(TypedDict):
     """Why it rejects messages and runs until it is released; null if it does not."""
     forked_from: ForkView | None
     """The thread that it was forked from; null if it is no fork."""
+    team: str | None
+    """Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an agent of a group runs on it."""
 
 
 class TlsBody(TypedDict):
@@ -3627,6 +3631,8 @@ class ListedThreadView(TypedDict):
     """Why it rejects messages and runs until it is released; null if it does not."""
     forked_from: ForkView | None
     """The thread that it was forked from; null if it is no fork."""
+    team: str | None
+    """Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an agent of a group runs on it."""
     opening: str | None
     """Beginning of its first message; null without a text."""
 
@@ -3707,6 +3713,8 @@ class McpServerBody(TypedDict):
     """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     enabled: NotRequired[bool]
     """Whether it is used."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization."""
 
 
 class McpServerView(TypedDict):
@@ -3779,6 +3787,8 @@ class McpServerView(TypedDict):
     """Limit of its calls. Further calls wait, until their deadline."""
     enabled: bool
     """Whether it is used."""
+    team: str | None
+    """Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization."""
     revision: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -4497,6 +4507,8 @@ class TestMcpServerBody(TypedDict):
     """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     enabled: NotRequired[bool]
     """Whether it is used."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization."""
 
 
 class ThreadPage(TypedDict):
@@ -4707,6 +4719,8 @@ class UpdateAgentBody(TypedDict):
     """Most of its runs that may be queued; null: any number."""
     max_running: NotRequired[MaxRunning4 | MaxRunning5]
     """Most of its runs that may be in progress; null: any number."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization."""
 
 
 class UpdateMcpServerBody(TypedDict):
@@ -4777,6 +4791,8 @@ class UpdateMcpServerBody(TypedDict):
     """Entry of an MCP registry that it was made from: `REGISTRY:NAMESPACE/NAME@VERSION`."""
     enabled: NotRequired[bool | None]
     """Whether it is used."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. Null: it belongs to the organization."""
 
 
 class UpdateModelProviderBody(TypedDict):
@@ -5132,6 +5148,8 @@ class AgentView(TypedDict):
     """Most of its runs that may be queued; null: any number."""
     max_running: int | None
     """Most of its runs that may be in progress; null: any number."""
+    team: str | None
+    """Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -5206,6 +5224,8 @@ class CreateAgentBody(TypedDict):
     """Most of its runs that may be queued; null: any number."""
     max_running: NotRequired[MaxRunning | MaxRunning1]
     """Most of its runs that may be in progress; null: any number."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization."""
 
 
 class CreateOrganizationBody(TypedDict):
@@ -5531,6 +5551,8 @@ class SavedAgentView(TypedDict):
     """Most of its runs that may be queued; null: any number."""
     max_running: int | None
     """Most of its runs that may be in progress; null: any number."""
+    team: str | None
+    """Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str

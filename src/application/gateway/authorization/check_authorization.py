@@ -108,7 +108,7 @@ class CheckAuthorization:
     async def _agent(self, principal: Principal, name: str | None) -> Agent | None:
         if not name:
             return None
-        agent = await existing_agent(self._agents, principal.organization_id, name)
+        agent = await existing_agent(self._agents, principal, name)
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.")
         return agent

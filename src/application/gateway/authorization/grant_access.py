@@ -84,7 +84,7 @@ class GrantAccess:
         audit = audit_entry(
             principal, AuditAction.GATEWAY_SESSION_CREATED, session.id, ids=self._ids, at=now, details={**details}
         )
-        await self._grants.add(grant, session, audit, thread=own_thread(session))
+        await self._grants.add(grant, session, audit, thread=own_thread(session, asked.agent.team))
         return asked.answer(code=code)
 
     def _secret(self) -> str:

@@ -39,7 +39,7 @@ class ListServerContents:
     async def execute(self, principal: Principal, server: str, agent: str) -> ServerContents:
         """`server` is an id or a slug, `agent` an id or a name."""
         principal.require(Permission.RUNS_START)
-        found = await existing_server(self._servers, principal.organization_id, server)
+        found = await existing_server(self._servers, principal, server)
         session = await self._access.of_principal(principal, agent)
         listed: dict[ContentKind, tuple[JsonObject, ...]] = {}
         for kind in ContentKind:

@@ -45,7 +45,7 @@ class ReadServerContent:
         """The result as the protocol has it."""
         principal = command.principal
         principal.require(Permission.RUNS_START)
-        found = await existing_server(self._servers, principal.organization_id, command.server)
+        found = await existing_server(self._servers, principal, command.server)
         session = await self._access.of_principal(principal, command.agent)
         slug = found.config.slug
         if command.uri is not None:

@@ -10,6 +10,7 @@ from application.gateway.ports import GatewaySessionStore
 from application.gateway.sessions.open_session import own_thread
 from application.gateway.sessions.session_ends import SessionEnds
 from application.identity.authenticate import Authenticate, AuthenticateCommand
+from application.identity.caller_teams import CallerTeams
 from application.identity.key_limits import KeyLimits
 from application.system.lru import LruCache
 from application.system.ports import Clock
@@ -19,6 +20,7 @@ from domain.identity.api_key import Principal, hash_token, person_of
 from domain.identity.impersonation import who_acts
 from domain.identity.permission import Permission
 from domain.ids import ApiKeyId, GatewaySessionId, OrganizationId, ThreadId, derived_id
+from domain.teams import Teams, sees
 
 CAPACITY = 10_000
 
@@ -26,6 +28,12 @@ CAPACITY = 10_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     session: GatewaySession
+    read_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KnownTeams:
+    teams: Teams
     read_at: float
 
 
@@ -42,6 +50,8 @@ class GatewayAccess:
       watches the run.
     - `on_forget` is called when a session has ended here.
     - Tokens of identity providers must be for `audience`, if there is one.
+    - The token of a session for an agent of a team is refused once who opened it does not see what the team owns. Teams are
+      cached as sessions are.
     """
 
     def __init__(
@@ -50,6 +60,7 @@ class GatewayAccess:
         sessions: GatewaySessionStore,
         agents: AgentStore,
         authenticate: Authenticate,
+        caller_teams: CallerTeams,
         limits: KeyLimits,
         clock: Clock,
         is_notified: Callable[[], bool],
@@ -65,6 +76,8 @@ class GatewayAccess:
         self._has_own_grants = has_own_grants
         self._agents = agents
         self._authenticate = authenticate
+        self._caller_teams = caller_teams
+        self._teams: LruCache[tuple[OrganizationId, ApiKeyId], _KnownTeams] = LruCache(CAPACITY)
         self._limits = limits
         self._clock = clock
         self._is_notified = is_notified
@@ -93,8 +106,7 @@ class GatewayAccess:
             self._keep(token_hash, session, generation)
         if not session.takes_token(self._clock.now()) or not (self._has_own_grants or session.client_id is None):
             raise _unauthenticated()
-        if agent is not None and session.client_id is not None:
-            await self._require_agent(session, agent)
+        await self._require_agent(session, agent if session.client_id is not None else None)
         await self._count(session)
         return session
 
@@ -118,6 +130,9 @@ class GatewayAccess:
         """Invalidate the organization's sessions after a change elsewhere, including reads under
         way. None: of all organizations."""
         self._generation += 1
+        for whose in self._teams:
+            if organization_id in (None, whose[0]):
+                self._teams.pop(whose)
         for token_hash, known in self._known.items():
             if organization_id is None or known.session.organization_id == organization_id:
                 self._known.pop(token_hash)
@@ -164,17 +179,31 @@ class GatewayAccess:
         self._hashes[session.id] = token_hash
         self._known.put(token_hash, _Known(session=session, read_at=self._clock.monotonic()))
 
-    async def _require_agent(self, session: GatewaySession, name: str) -> None:
+    async def _require_agent(self, session: GatewaySession, name: str | None) -> None:
+        """The agent is the named one, and who opened the session sees what its team owns."""
         found = await self._agents.get(session.organization_id, session.agent_id)
-        if name != session.agent_id and (found is None or found.config.name != name):
+        if name not in (None, session.agent_id) and (found is None or found.config.name != name):
             raise _unauthenticated()
+        if found is not None and found.team is not None and not sees(await self._teams_of(session), found.team):
+            raise _unauthenticated()
+
+    async def _teams_of(self, session: GatewaySession) -> Teams:
+        whose, now = (session.organization_id, session.created_by), self._clock.monotonic()
+        known = self._teams.get(whose)
+        if known is not None and (self._is_notified() or now - known.read_at < self._fresh_s):
+            return known.teams
+        generation = self._generation
+        teams = await self._caller_teams.of_actor(session.organization_id, session.created_by)
+        if generation == self._generation:
+            self._teams.put(whose, _KnownTeams(teams=teams, read_at=now))
+        return teams
 
     async def of_principal(self, principal: Principal, name: str | None) -> GatewaySession:
         """The session of this day with the named agent, of one who is authenticated. Raises as `open`."""
         principal.require(Permission.RUNS_START)
         if not name:
             raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")
-        agent = await existing_agent(self._agents, principal.organization_id, name)
+        agent = await existing_agent(self._agents, principal, name)
         now = self._clock.now()
         session_id = GatewaySessionId(derived_id("gws", principal.key_id, agent.id, now.date().isoformat()))
         session = self._fresh(session_id)
@@ -190,7 +219,7 @@ class GatewayAccess:
                 created_at=now,
                 expires_at=_end_of_day(now),
             )
-            session = await self._sessions.keep(wanted, thread=own_thread(wanted))
+            session = await self._sessions.keep(wanted, thread=own_thread(wanted, agent.team))
             self._keep(session_id, session, generation)
         if not session.is_open(now):
             raise _unauthenticated()

@@ -58,5 +58,7 @@ class HaltGatewaySession:
         await self._ledger.halt(settlement, (audit, halted), quarantine)
         self._access.forget(session.id)
         if session.run_id is not None:
-            opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.OPERATOR)
+            opener = Principal(
+                organization_id=session.organization_id, key_id=session.created_by, role=Role.OPERATOR, teams=None
+            )
             await self._cancel_run.execute(CancelRunCommand(principal=opener, run_id=session.run_id))

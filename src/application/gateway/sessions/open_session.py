@@ -14,7 +14,7 @@ from application.runs.ports import RunReader
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
-from domain.errors import Violation, conflict, existing, invalid
+from domain.errors import Violation, conflict, invalid
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 from domain.identity.permission import Permission
@@ -124,13 +124,13 @@ class OpenGatewaySession:
             at=now,
             details=details,
         )
-        await self._sessions.add(session, audit, thread=own_thread(session) if run is None else None)
+        await self._sessions.add(session, audit, thread=own_thread(session, agent.team) if run is None else None)
         base = self._address.url
         url = None if base is None else f"{base}{GATEWAY_PATH}"
         return OpenedGatewaySession(session=session, token=token, url=url)
 
     async def _unfinished_run(self, principal: Principal, run_id: RunId) -> Run:
-        run = existing(await self._runs.get(principal.organization_id, run_id), "run", run_id)
+        run = principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         if run.status.is_terminal:
             raise conflict("run_ended", f"The run {run_id} has ended: its tools cannot be opened.")
         return run
@@ -141,19 +141,20 @@ class OpenGatewaySession:
             id_or_name = run.agent_id
         elif chosen is not None:
             id_or_name = chosen.agent
-        agent = await existing_agent(self._agents, command.principal.organization_id, id_or_name)
+        agent = await existing_agent(self._agents, command.principal, id_or_name)
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
 
 
-def own_thread(session: GatewaySession) -> Thread:
-    """The thread of a session without a run: it holds files of its calls, and the quarantine."""
+def own_thread(session: GatewaySession, team: str | None) -> Thread:
+    """The thread of a session without a run: it holds files of its calls, and the quarantine. `team` is that of its agent."""
     return Thread(
         id=session.thread_id,
         organization_id=session.organization_id,
         metadata={"gateway_session_id": session.id},
         created_at=session.created_at,
+        team=team,
     )
 
 

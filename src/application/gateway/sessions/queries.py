@@ -17,4 +17,4 @@ class ListGatewaySessions:
         """Newest first. Raises FORBIDDEN, INVALID `cursor_invalid`."""
         principal.require(Permission.RUNS_START)
         own = None if principal.may(Permission.GATEWAY_OPEN) else principal.key_id
-        return await self._sessions.page(principal.organization_id, page, created_by=own)
+        return await self._sessions.page(principal.organization_id, page.seen_by(principal), created_by=own)

@@ -27,7 +27,7 @@ class RevokeGatewaySessionCommand:
 
 class RevokeGatewaySession:
     """Rules:
-    - Operators end sessions of their organization, and others their own. Audited `gateway_session.revoked`.
+    - Operators end sessions of their organization whose agents they see, and others their own. Audited `gateway_session.revoked`.
     - Calls that were sent continue. The session's own connections to servers close.
     """
 
@@ -51,8 +51,8 @@ class RevokeGatewaySession:
     async def execute(self, command: RevokeGatewaySessionCommand) -> None:
         """Raises FORBIDDEN, NOT_FOUND `gateway_session_not_found`, also for an ended session."""
         principal = command.principal
-        if not principal.may(Permission.GATEWAY_OPEN):
-            await self._require_own(principal, command.session_id)
+        if not principal.may(Permission.GATEWAY_OPEN) or principal.visible_teams is not None:
+            await self._require_seen(principal, command.session_id)
         audit = audit_entry(
             principal,
             AuditAction.GATEWAY_SESSION_REVOKED,
@@ -69,7 +69,11 @@ class RevokeGatewaySession:
             ConnectionScope(organization_id=principal.organization_id, gateway_session_id=command.session_id)
         )
 
-    async def _require_own(self, principal: Principal, session_id: GatewaySessionId) -> None:
+    async def _require_seen(self, principal: Principal, session_id: GatewaySessionId) -> None:
         session = await self._sessions.get(principal.organization_id, session_id)
-        if session is None or session.created_by != principal.key_id:
-            principal.require(Permission.GATEWAY_OPEN)
+        if session is not None and session.created_by == principal.key_id:
+            return
+        principal.require(Permission.GATEWAY_OPEN)
+        seen = await self._sessions.get(principal.organization_id, session_id, teams=principal.visible_teams)
+        if seen is None:
+            raise not_found("gateway session", session_id)

@@ -31,7 +31,12 @@ _lock = select(agent.c.version).where(_of_organization, _this, _in_use).with_for
 _move = (
     update(agent)
     .where(_this)
-    .values(name=bindparam("new_name"), version=bindparam("new_version"), max_running=bindparam("new_max_running"))
+    .values(
+        name=bindparam("new_name"),
+        version=bindparam("new_version"),
+        max_running=bindparam("new_max_running"),
+        team=bindparam("new_team"),
+    )
 )
 _delete = update(agent).where(_this).values(deleted_at=bindparam("moment"))
 _busy = select(run.c.id, run.c.status).where(run.c.agent_id == bindparam("agent_id"), is_unfinished).limit(1)
@@ -64,6 +69,7 @@ class SqlAgentStore:
                     "version": new.version,
                     "created_at": new.created_at,
                     "max_running": new.config.max_running,
+                    "team": new.team,
                 },
             )
             connection.execute(_insert_version, version_row(new, self._box))
@@ -85,6 +91,7 @@ class SqlAgentStore:
                     "new_name": changed.config.name,
                     "new_version": changed.version,
                     "new_max_running": changed.config.max_running,
+                    "new_team": changed.team,
                 },
             )
             connection.execute(_insert_version, version_row(changed, self._box))

@@ -10,15 +10,25 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.timer import Timer
 from domain.errors import existing
 from domain.ids import ApprovalId, OrganizationId, RunId, TimerId
+from domain.teams import Teams
 from infrastructure.persistence.approvals.rows import approval_of, consents_of, timer_of
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import newest_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
-from infrastructure.persistence.tables import approval, timer
+from infrastructure.persistence.tables import approval, gateway_session, timer
+from infrastructure.persistence.tables.owners import team_of_agent, team_of_run
 
 _of_organization = select(approval).where(approval.c.organization_id == bindparam("of_organization"))
 _get = _of_organization.where(approval.c.id == bindparam("approval_id"))
 _lock = _get.with_for_update()
+# Of a run, or of the agent of a gateway session.
+_owner = func.coalesce(
+    team_of_run(approval.c.run_id),
+    select(team_of_agent(gateway_session.c.agent_id))
+    .where(gateway_session.c.id == approval.c.gateway_session_id)
+    .scalar_subquery(),
+)
 _consent = (
     update(approval)
     .where(approval.c.id == bindparam("about"))
@@ -52,10 +62,13 @@ class SqlApprovalStore:
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
-    async def get(self, organization_id: OrganizationId, approval_id: ApprovalId) -> Approval | None:
+    async def get(
+        self, organization_id: OrganizationId, approval_id: ApprovalId, *, teams: Teams = None
+    ) -> Approval | None:
         wanted = {"of_organization": organization_id, "approval_id": approval_id}
+        statement = _get.where(*seen_by(teams, _owner))
         row = await self._database.read(
-            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+            lambda connection: connection.execute(statement, wanted).first(), scope=organization_id
         )
         return None if row is None else approval_of(row)
 
@@ -70,7 +83,7 @@ class SqlApprovalStore:
         elif wanted.state is not None:
             statement = statement.where(approval.c.state == wanted.state.value)
         return await self._database.read(
-            newest_page(statement, request, approval.c, approval_of), scope=organization_id
+            newest_page(statement, request, approval.c, approval_of, owner=_owner), scope=organization_id
         )
 
     async def of_run(self, organization_id: OrganizationId, run_id: RunId) -> tuple[Approval, ...]:

@@ -9,6 +9,7 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import DECISIONS, AuditEvent
 from domain.ids import OrganizationId
 from infrastructure.persistence.audit.rows import audit_event_of, record
+from infrastructure.persistence.audit.seen_entries import seen_entries
 from infrastructure.persistence.columns.paging import newest_first
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.postgres.months import read_past_changes
@@ -76,4 +77,5 @@ def conditions(wanted: AuditFilter) -> list[ColumnElement[bool]]:
         found.append(columns.at >= wanted.since)
     if wanted.until is not None:
         found.append(columns.at < wanted.until)
+    found += seen_entries(wanted.teams)
     return found

@@ -1,10 +1,12 @@
 """What each store caches."""
 
 from application.agents.ports import AgentStore
-from application.identity.ports import ConsoleSessionStore, OrganizationStore
+from application.groups.ports import OrganizationGroupStore
+from application.identity.ports import ClaimedGroups, ConsoleSessionStore, Memberships, OrganizationStore
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
+from application.provisioning.ports import GroupStore
 from application.secrets.ports import SecretStore
 from infrastructure.persistence.cached.read_through import CachedReads
 
@@ -18,6 +20,24 @@ CONSOLE_SESSIONS = CachedReads(
     table="console_session",
     reads=(ConsoleSessionStore.get,),
     writes=(ConsoleSessionStore.add, ConsoleSessionStore.end),
+)
+GROUPS = CachedReads(
+    table="group_member",
+    reads=(Memberships.groups_of,),
+    writes=(
+        OrganizationGroupStore.add,
+        OrganizationGroupStore.change,
+        OrganizationGroupStore.delete,
+        ClaimedGroups.set_claimed,
+        Memberships.leave_all,
+    ),
+    capacity=10_000,
+)
+"""`group_member` stands for the groups and the members of both kinds."""
+GROUPS_OF_DIRECTORIES = CachedReads(
+    table="group_member",
+    reads=(),
+    writes=(GroupStore.add_group, GroupStore.change_group, GroupStore.delete_group),
 )
 MODEL_PROVIDERS = CachedReads(
     table="model_provider",

@@ -30,6 +30,7 @@ from domain.errors import ServiceError, Violation, invalid
 from domain.ids import OrganizationId
 from infrastructure.persistence.columns.column_types import micros, moment_of
 from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.runtime.json_text import decode, encode
 
 ItemT = TypeVar("ItemT")
@@ -65,8 +66,10 @@ def newest_page(
     identifier: str = "id",
     heavy: tuple[Column[Any], ...] = (),
     keys: Select[Any] | None = None,
+    owner: ColumnElement[Any] | None = None,
 ) -> Callable[[Connection], Page[ItemT]]:
-    """A unit that reads a page by `created_at` and `identifier` of these columns, as `newest_first` does."""
+    """A unit that reads a page by `created_at` and `identifier` of these columns, as `newest_first` does. The `owner` is by
+    default their column `team`."""
     return partial(
         newest_first,
         statement=statement,
@@ -76,6 +79,7 @@ def newest_page(
         convert=convert,
         heavy=heavy,
         keys=keys,
+        owner=columns.get("team") if owner is None else owner,
     )
 
 
@@ -99,6 +103,7 @@ def newest_first(
     convert: Callable[[AnyRow], ItemT],
     heavy: tuple[Column[Any], ...] = (),
     keys: Select[Any] | None = None,
+    owner: ColumnElement[Any] | None = None,
 ) -> Page[ItemT]:
     """A page by descending `moment`, then id, as `sorted_page` reads it."""
     return sorted_page(
@@ -110,6 +115,7 @@ def newest_first(
         convert=convert,
         heavy=heavy,
         keys=keys,
+        owner=owner,
     )
 
 
@@ -127,13 +133,15 @@ def sorted_page(
     convert: Callable[[AnyRow], ItemT],
     heavy: tuple[Column[Any], ...] = (),
     keys: Select[Any] | None = None,
+    owner: ColumnElement[Any] | None = None,
 ) -> Page[ItemT]:
     """Rows of `statement` in this order, then by id. Both columns must be selected. Texts of `heavy` columns may
     end the page before its limit. `keys` selects the ids of the same rows from one table: those of the page are taken there,
-    before other tables are joined."""
+    before other tables are joined. `owner` is the team that owns a row; without it, rows belong to the organization."""
+    seen = () if owner is None else seen_by(request.teams, owner)
     columns = (sort.column, identifier)
     order = columns if sort.ascending else tuple(column.desc() for column in columns)
-    ordered = (statement if keys is None else keys).order_by(*order)
+    ordered = (statement if keys is None else keys).where(*seen).order_by(*order)
     if request.cursor is not None:
         number, after = decode_cursor(request.cursor)
         key = tuple_(

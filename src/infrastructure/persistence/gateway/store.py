@@ -13,11 +13,13 @@ from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import AgentId, ApiKeyId, GatewaySessionId, OrganizationId, RunId, ThreadId, UserId, WorkflowRunId
 from domain.rate_limit import RateLimit
+from domain.teams import Teams
 from domain.threads.thread import Thread
 from domain.tools.wired import WiredNodes
 from infrastructure.persistence.approvals.rows import cancel_approvals
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, newest_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import (
@@ -30,6 +32,7 @@ from infrastructure.persistence.tables import (
     user_account,
     workflow_run,
 )
+from infrastructure.persistence.tables.owners import team_of_agent
 
 _insert = gateway_session.insert()
 _insert_unless_there = upsert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
@@ -129,11 +132,14 @@ class SqlGatewaySessionStore:
 
         return await self._database.write(unit, scope=session.organization_id)
 
-    async def get(self, organization_id: OrganizationId, session_id: GatewaySessionId) -> GatewaySession | None:
+    async def get(
+        self, organization_id: OrganizationId, session_id: GatewaySessionId, *, teams: Teams = None
+    ) -> GatewaySession | None:
         wanted = {"of_organization": organization_id, "session_id": session_id}
+        statement = _get.where(*seen_by(teams, team_of_agent(gateway_session.c.agent_id)))
 
         def unit(connection: Connection) -> GatewaySession | None:
-            row = connection.execute(_get, wanted).first()
+            row = connection.execute(statement, wanted).first()
             return None if row is None else _with_limit(row)
 
         return await self._database.read(unit, scope=organization_id)
@@ -155,7 +161,14 @@ class SqlGatewaySessionStore:
         if created_by is not None:
             statement = statement.where(gateway_session.c.created_by == created_by)
         return await self._database.read(
-            newest_page(statement, request, gateway_session.c, _with_limit), scope=organization_id
+            newest_page(
+                statement,
+                request,
+                gateway_session.c,
+                _with_limit,
+                owner=team_of_agent(gateway_session.c.agent_id),
+            ),
+            scope=organization_id,
         )
 
     async def open_of_key(
@@ -196,6 +209,7 @@ def _thread_row(new: Thread) -> dict[str, object]:
         "organization_id": new.organization_id,
         "metadata": new.metadata,
         "created_at": new.created_at,
+        "team": new.team,
     }
 
 

@@ -3,23 +3,26 @@
 from collections.abc import Collection
 from typing import TypeVar
 
-from sqlalchemy import Connection, bindparam, delete, func, select, union, update
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, delete, func, select, union, update
 
 from application.groups.ports import OrganizationGroupChange
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, existing
-from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken
+from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken, group_owns
 from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, OrganizationId, UserId
-from infrastructure.persistence.audit.rows import record, recorded_change
+from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database, Unit, duplicates_as
 from infrastructure.persistence.tables import (
+    agent,
+    mcp_server,
     organization,
     organization_group,
     organization_group_member,
+    thread,
     user_account,
     user_group,
     user_group_member,
@@ -72,6 +75,20 @@ _all_names = union(
     select(user_group.c.name).where(user_group.c.organization_id == bindparam("of_organization")),
 )
 
+_OWNED_SHOWN = 5
+
+
+def _owned_by(table: Table, shown: Column[str], *conditions: ColumnElement[bool]) -> Select[str]:
+    of_team = (table.c.organization_id == bindparam("of_organization"), table.c.team == bindparam("of_team"))
+    return select(shown).where(*of_team, *conditions).order_by(shown).limit(_OWNED_SHOWN)
+
+
+_owned = {
+    "agents": _owned_by(agent, agent.c.name, agent.c.deleted_at.is_(None)),
+    "MCP servers": _owned_by(mcp_server, mcp_server.c.slug),
+    "threads": _owned_by(thread, thread.c.id),
+}
+
 _group = row_fields(OrganizationGroup, without={"members", "members_by_claim"})
 
 
@@ -118,6 +135,8 @@ class SqlOrganizationGroupStore:
             if decided is None:
                 return stored
             changed, audit = decided
+            if changed.name != stored.name:
+                _refuse_owner(connection, organization_id, stored.name)
             connection.execute(_change.values(_group.write(changed)), wanted)
             connection.execute(_drop_members, {"of_group": group_id})
             _store_members(connection, changed)
@@ -127,10 +146,18 @@ class SqlOrganizationGroupStore:
         return await self._write(unit, organization_id)
 
     async def delete(self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent) -> bool:
-        return await self._database.write(
-            recorded_change(_delete, {"of_organization": organization_id, "of_group": group_id}, audit),
-            scope=organization_id,
-        )
+        wanted = {"of_organization": organization_id, "of_group": group_id}
+
+        def unit(connection: Connection) -> bool:
+            row = connection.execute(_lock, wanted).first()
+            if row is None:
+                return False
+            _refuse_owner(connection, organization_id, row.name)
+            connection.execute(_delete, wanted)
+            record(connection, audit)
+            return True
+
+        return await self._database.write(unit, scope=organization_id)
 
     async def strangers(self, organization_id: OrganizationId, users: Collection[UserId]) -> tuple[UserId, ...]:
         if not users:
@@ -184,6 +211,16 @@ class SqlOrganizationGroupStore:
     async def _write(self, unit: Unit[_T], organization_id: OrganizationId) -> _T:
         with duplicates_as(group_name_taken()):
             return await self._database.write(unit, scope=organization_id)
+
+
+def _refuse_owner(connection: Connection, organization_id: OrganizationId, name: str) -> None:
+    wanted = {"of_organization": organization_id, "of_team": name}
+    owned = {
+        kind: [str(each) for each in connection.execute(statement, wanted).scalars()]
+        for kind, statement in _owned.items()
+    }
+    if any(owned.values()):
+        raise group_owns(name, owned)
 
 
 def _store_members(connection: Connection, group: OrganizationGroup) -> None:

@@ -48,6 +48,7 @@ def server_row(server: McpServer, box: SecretBox) -> dict[str, object]:
         "organization_id": server.organization_id,
         "created_at": server.created_at,
         "slug": config.slug,
+        "team": config.team,
         "version": server.version,
         # The names of its secrets are stored unencrypted, so that a used secret is found.
         "config": {**_config.write(config), "secrets": [*config.secret_names]},

@@ -9,6 +9,8 @@ from domain.ids import AgentId, OrganizationId, RunId, ThreadId
 from domain.runs.lane import Lane
 from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
+from domain.teams import Teams
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import run, run_event
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -49,8 +51,10 @@ class SqlQueueReader:
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
-    async def lines(self, organization_id: OrganizationId | None) -> tuple[QueueLine, ...]:
-        own = () if organization_id is None else (run.c.organization_id == organization_id,)
+    async def lines(self, organization_id: OrganizationId | None, *, teams: Teams = None) -> tuple[QueueLine, ...]:
+        own = seen_by(teams, run.c.team)
+        if organization_id is not None:
+            own = (*own, run.c.organization_id == organization_id)
 
         def unit(connection: Connection) -> tuple[QueueLine, ...]:
             queued = {tuple(row[:3]): row for row in connection.execute(queued_lines.where(*own))}
@@ -71,9 +75,17 @@ class SqlQueueReader:
         return await self._database.read(unit, scope=SYSTEM if organization_id is None else organization_id)
 
     async def stuck(
-        self, organization_id: OrganizationId, *, since: datetime, agent_id: AgentId | None, limit: int
+        self,
+        organization_id: OrganizationId,
+        *,
+        since: datetime,
+        agent_id: AgentId | None,
+        limit: int,
+        teams: Teams = None,
     ) -> tuple[StuckRun, ...]:
-        statement = _stuck if agent_id is None else _stuck.where(run.c.agent_id == agent_id)
+        statement = _stuck.where(*seen_by(teams, run.c.team))
+        if agent_id is not None:
+            statement = statement.where(run.c.agent_id == agent_id)
         wanted = {"organization_id": organization_id, "since": since, "limit": limit}
 
         def unit(connection: Connection) -> tuple[StuckRun, ...]:

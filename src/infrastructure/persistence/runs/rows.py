@@ -69,6 +69,7 @@ def new_run_row(new: Run, *, last_seq: int) -> dict[str, object]:
         "requested_by": new.requested_by,
         "created_at": new.created_at,
         "started_at": new.started_at,
+        "team": new.team,
         **state_row(new),
     }
 
@@ -181,6 +182,7 @@ def run_of(row: AnyRow) -> Run:
         instructions=row.instructions,
         history_key=row.history_key,
         client_request=cast("JsonObject | None", row.client_request),
+        team=row.team,
     )
 
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.runs.idempotency import UsedKey, named_run
 from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
@@ -17,9 +17,9 @@ from infrastructure.persistence.runs.changes import load_run, store_change, thre
 from infrastructure.persistence.runs.event_rows import add_events
 from infrastructure.persistence.runs.rows import NEW_RUN_COLUMNS, new_run_row, run_request_row
 from infrastructure.persistence.schedules.rows import begin_run
-from infrastructure.persistence.tables import idempotency_key, run, run_request
+from infrastructure.persistence.tables import idempotency_key, run, run_request, thread
 from infrastructure.persistence.threads.message_rows import add_messages
-from infrastructure.persistence.threads.queue import lock_thread, next_run
+from infrastructure.persistence.threads.queue import locked_team, next_run
 from infrastructure.persistence.threads.rows import add_thread
 
 _expire_keys = delete(idempotency_key).where(
@@ -36,6 +36,7 @@ _key = select(idempotency_key.c.body_digest, idempotency_key.c.run_id, idempoten
     idempotency_key.c.organization_id == bindparam("organization_id"), idempotency_key.c.key == bindparam("key")
 )
 _webhook_url = select(run_request.c.webhook_url).where(run_request.c.run_id == bindparam("run_id"))
+_give_thread = update(thread).where(thread.c.id == bindparam("of_thread")).values(team=bindparam("owner"))
 _insert_run = Prepared(run.insert().inline(), columns=NEW_RUN_COLUMNS)
 _insert_request = prepared_insert(run_request)
 
@@ -70,8 +71,12 @@ def start_run(connection: Connection, new: NewRun, *, webhook_url: bytes | None)
     changed: tuple[Run, ...] = ()
     thread_id = new.run.thread_id
     if new.new_thread is None:
-        if not lock_thread(connection, new.run.organization_id, thread_id):
+        locked = locked_team(connection, new.run.organization_id, thread_id)
+        if locked is None:
             raise not_found("thread", thread_id)
+        new = new.on_thread_of(locked.name)
+        if new.run.team != locked.name:
+            connection.execute(_give_thread, {"of_thread": thread_id, "owner": new.run.team})
         changes = new.decide(thread_facts(connection, new.run, new.strategy))
         changed = tuple(store_change(connection, change).run for change in changes)
         if new.run.retry_of is not None:

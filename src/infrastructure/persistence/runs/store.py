@@ -25,8 +25,10 @@ from domain.runs.events import RunEvent
 from domain.runs.lane import Flow
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
+from domain.teams import Teams
 from domain.threads.message import Message
 from infrastructure.persistence.columns.paging import among_newest, newest_first, sorted_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.engine.postgres.months import read_past_changes
 from infrastructure.persistence.engine.prepared import Prepared
@@ -157,12 +159,13 @@ class SqlRunStore:
                 convert=run_of,
                 heavy=_HEAVY,
                 keys=keys if of_runs_alone else None,
+                owner=run.c.team,
             )
 
         return await self._database.read(unit, scope=organization_id)
 
-    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int) -> int:
-        found = select(run.c.id).where(*conditions(organization_id, wanted))
+    async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
+        found = select(run.c.id).where(*conditions(organization_id, wanted), *seen_by(teams, run.c.team))
         if run_request in found.get_final_froms():
             found = found.where(run_request.c.run_id == run.c.id)
         counted = select(func.count()).select_from(found.limit(most).subquery())
@@ -172,7 +175,8 @@ class SqlRunStore:
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         # No index has this order, so the newest runs bound what is sorted.
-        all_of = (among_newest(run, organization_id), *conditions(organization_id, wanted))
+        seen = seen_by(request.teams, run.c.team)
+        all_of = (among_newest(run, organization_id), *conditions(organization_id, wanted), *seen)
         statement = select_run.add_columns(_changed_at).where(*all_of)
         counted = select(func.count()).select_from(run).join(run_request, run_request.c.run_id == run.c.id)
 

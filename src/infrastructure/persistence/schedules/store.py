@@ -12,12 +12,15 @@ from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import OrganizationId, ScheduleId
 from domain.schedules.firing import Firing
 from domain.schedules.schedule import MAX_SCHEDULES, Schedule, ScheduleError
+from domain.teams import Teams
 from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.paging import AnyRow, newest_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import SYSTEM, Database, duplicates_as
 from infrastructure.persistence.schedules.rows import changeable_row, move, schedule_of, schedule_row
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import organization, schedule
+from infrastructure.persistence.tables.owners import team_of_agent
 
 _of_organization = schedule.c.organization_id == bindparam("of_organization")
 _this = schedule.c.id == bindparam("this")
@@ -39,6 +42,9 @@ _due = (
     .order_by(schedule.c.next_fire_at, schedule.c.id)
     .limit(bindparam("limit"))
 )
+
+
+_owner = team_of_agent(schedule.c.agent_id)
 
 
 class SqlScheduleStore:
@@ -78,20 +84,23 @@ class SqlScheduleStore:
         with duplicates_as(name_taken(changed.name)):
             await self._database.write(unit, scope=changed.organization_id, after_commit=self._wake)
 
-    async def find(self, organization_id: OrganizationId, id_or_name: str) -> Schedule | None:
+    async def find(self, organization_id: OrganizationId, id_or_name: str, *, teams: Teams = None) -> Schedule | None:
+        seen = seen_by(teams, _owner)
 
         def unit(connection: Connection) -> Schedule | None:
             wanted = {"of_organization": organization_id}
-            row = connection.execute(_by_id, wanted | {"this": id_or_name}).first()
+            row = connection.execute(_by_id.where(*seen), wanted | {"this": id_or_name}).first()
             if row is None:
-                row = connection.execute(_by_name, wanted | {"named": id_or_name}).first()
+                row = connection.execute(_by_name.where(*seen), wanted | {"named": id_or_name}).first()
             return None if row is None else self._of(row)
 
         return await self._database.read(unit, scope=organization_id)
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
         statement = select(schedule).where(schedule.c.organization_id == organization_id)
-        return await self._database.read(newest_page(statement, request, schedule.c, self._of), scope=organization_id)
+        return await self._database.read(
+            newest_page(statement, request, schedule.c, self._of, owner=_owner), scope=organization_id
+        )
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
         return await self._database.write(

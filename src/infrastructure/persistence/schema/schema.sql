@@ -1,4 +1,4 @@
--- revision 0114
+-- revision 0103
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -36,7 +36,7 @@ CREATE TABLE agent (
 	name TEXT NOT NULL,
 	version INTEGER NOT NULL,
 	created_at BIGINT NOT NULL,
-	deleted_at BIGINT, max_running INTEGER,
+	deleted_at BIGINT, max_running INTEGER, team TEXT,
 	CONSTRAINT pk_agent PRIMARY KEY (id),
 	CONSTRAINT fk_agent_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
@@ -87,7 +87,7 @@ CREATE TABLE mcp_server (
 	updated_at BIGINT NOT NULL,
 	installed_version TEXT,
 	installed_location TEXT,
-	installed_at BIGINT, installed_lock BLOB,
+	installed_at BIGINT, installed_lock BLOB, team TEXT,
 	CONSTRAINT pk_mcp_server PRIMARY KEY (id),
 	CONSTRAINT fk_mcp_server_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT uq_mcp_server_organization_id_slug UNIQUE (organization_id, slug)
@@ -161,7 +161,7 @@ CREATE TABLE thread (
 	created_at BIGINT NOT NULL,
 	quarantined_at BIGINT,
 	quarantined_by TEXT,
-	quarantined_for TEXT, forked_from TEXT, forked_before TEXT,
+	quarantined_for TEXT, forked_from TEXT, forked_before TEXT, team TEXT,
 	CONSTRAINT pk_thread PRIMARY KEY (id),
 	CONSTRAINT fk_thread_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
@@ -265,7 +265,7 @@ CREATE TABLE run (
 	created_at BIGINT NOT NULL,
 	started_at BIGINT,
 	finished_at BIGINT,
-	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL, output_json TEXT, lane TEXT DEFAULT 'normal' NOT NULL, has_push_configs BOOLEAN DEFAULT 0 NOT NULL,
+	lapses INTEGER DEFAULT '0' NOT NULL, provider_error TEXT, reasoning_tokens BIGINT DEFAULT '0' NOT NULL, usage_estimated BOOLEAN DEFAULT 0 NOT NULL, output_json TEXT, lane TEXT DEFAULT 'normal' NOT NULL, has_push_configs BOOLEAN DEFAULT 0 NOT NULL, team TEXT,
 	CONSTRAINT pk_run PRIMARY KEY (id),
 	CONSTRAINT ck_run_ck_run_status CHECK (status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled', 'halted')),
 	CONSTRAINT fk_run_thread_id_thread FOREIGN KEY(thread_id) REFERENCES thread (id) ON DELETE CASCADE
@@ -936,3 +936,4 @@ CREATE TABLE tool_usage (
  WITHOUT ROWID
 ;
 CREATE INDEX ix_webhook_delivery_organization_id_created_at_id ON webhook_delivery (organization_id, created_at, id);
+CREATE INDEX ix_thread_team ON thread (organization_id, team) WHERE team IS NOT NULL;

@@ -6,11 +6,14 @@ from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, SourceId, ThreadId
 from domain.sources.source import MAX_SOURCES, Source
+from domain.teams import Teams
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import newest_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.sources.rows import source_of
 from infrastructure.persistence.tables import source, source_part
+from infrastructure.persistence.tables.owners import team_of_thread
 from infrastructure.persistence.threads.ownership import refuse_if_run_by_others
 from infrastructure.persistence.threads.source_removal import remove_pieces
 
@@ -41,10 +44,11 @@ class SqlSourceStore:
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
-    async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
+    async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
         wanted = {"of_organization": organization_id, "named": source_id}
+        statement = _get.where(*seen_by(teams, team_of_thread(source.c.thread_id)))
         row = await self._database.read(
-            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+            lambda connection: connection.execute(statement, wanted).first(), scope=organization_id
         )
         return None if row is None else source_of(row)
 

@@ -6,8 +6,8 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The name of an active agent is unique; a deleted agent stays for its runs. `max_running` is that of the newest version, for
-# the queue, which reads it for each line of waiting runs.
+# The name of an active agent is unique; a deleted agent stays for its runs. `max_running` and `team` are those of the newest
+# version: for the queue, which reads the first for each line of waiting runs, and for lists.
 agent = Table(
     "agent",
     metadata,
@@ -18,6 +18,7 @@ agent = Table(
     Column("created_at", Moment, nullable=False),
     Column("deleted_at", Moment),
     Column("max_running", Integer),
+    Column("team", PlainText),
     Index(None, "organization_id", "created_at", "id"),
     partial_index("ix_agent_bounded", "id", "max_running", where="max_running IS NOT NULL"),
     partial_index(

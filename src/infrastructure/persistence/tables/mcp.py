@@ -6,6 +6,7 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 
 # `secrets` is the encrypted JSON of env and headers; `config` is the rest, with the names of their secrets.
+# `team` repeats that of `config` for lists.
 mcp_server = Table(
     "mcp_server",
     metadata,
@@ -22,6 +23,7 @@ mcp_server = Table(
     Column("installed_location", PlainText),
     Column("installed_at", Moment),
     Column("installed_lock", LargeBinary),
+    Column("team", PlainText),
     UniqueConstraint("organization_id", "slug"),
     Index(None, "organization_id", "created_at", "id"),
 )

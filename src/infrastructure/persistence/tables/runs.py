@@ -58,6 +58,7 @@ run = Table(
     Column("output_json", JsonText),
     Column("lane", PlainText, nullable=False, server_default="normal"),
     Column("has_push_configs", Boolean, nullable=False, server_default=false()),
+    Column("team", PlainText),
     CheckConstraint(
         "status IN ('queued', 'in_progress', 'requires_action', 'completed', 'incomplete', 'failed', 'cancelled',"
         " 'halted')",

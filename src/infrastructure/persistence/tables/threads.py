@@ -18,7 +18,9 @@ thread = Table(
     Column("quarantined_for", PlainText),
     Column("forked_from", PlainText),
     Column("forked_before", PlainText),
+    Column("team", PlainText),
     Index(None, "organization_id", "created_at", "id"),
+    partial_index("ix_thread_team", "organization_id", "team", where="team IS NOT NULL"),
     partial_index(
         "ix_thread_quarantined",
         "id",

@@ -7,7 +7,7 @@ from domain.threads.message import Message
 from domain.threads.thread import ForkPoint, Thread, require_fork_before
 from infrastructure.persistence.tables import message
 from infrastructure.persistence.threads.message_rows import message_of, shown_columns
-from infrastructure.persistence.threads.queue import lock_thread, refuse_if_busy, refuse_if_quarantined
+from infrastructure.persistence.threads.queue import locked_team, refuse_if_busy, refuse_if_quarantined
 from infrastructure.persistence.threads.rows import add_thread
 
 _of_thread = (message.c.thread_id == bindparam("from_thread"), message.c.superseded.is_(False))
@@ -20,7 +20,9 @@ _copied = select(*[_changed.get(column.name, column).label(column.name) for colu
 
 def add_fork(connection: Connection, new: Thread, point: ForkPoint) -> Message | None:
     """As `ThreadStore.fork`. Items stay sealed: they are bound to the message's id, which the copy has."""
-    if not lock_thread(connection, new.organization_id, point.thread_id):
+    locked = locked_team(connection, new.organization_id, point.thread_id)
+    # It may have been given to a team since it was read.
+    if locked is None or locked.name != new.team:
         raise not_found("thread", point.thread_id)
     refuse_if_quarantined(connection, point.thread_id)
     wanted: dict[str, object] = {"from_thread": point.thread_id, "to_thread": new.id}

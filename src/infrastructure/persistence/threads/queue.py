@@ -1,6 +1,7 @@
 """The unfinished runs of a thread, and the lock under which one transaction at a time decides about them."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, FromClause, bindparam, case, exists, select
 
@@ -14,6 +15,13 @@ from infrastructure.persistence.tables import run, thread
 
 # Literal in the statements, in the order of the index's condition: SQLite requires this for a partial index.
 _statuses = [RunStatus.QUEUED.value, RunStatus.IN_PROGRESS.value, RunStatus.REQUIRES_ACTION.value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedTeam:
+    """The team of a locked thread; `name` None: it belongs to the organization."""
+
+    name: str | None
 
 
 def unfinished(runs: FromClause) -> ColumnElement[bool]:
@@ -33,7 +41,7 @@ queue_order = (
 
 # NO KEY UPDATE, so that workers can insert messages, whose foreign key locks the thread's key.
 _lock = Prepared(
-    select(thread.c.id)
+    select(thread.c.id, thread.c.team)
     .where(thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id"))
     .with_for_update(key_share=True)
 )
@@ -66,8 +74,13 @@ def lock_thread(connection: Connection, organization_id: OrganizationId, thread_
     Always taken before any run is touched, to avoid deadlocks. SQLite has one writer, so only
     the thread's existence is checked.
     """
-    wanted = {"organization_id": organization_id, "thread_id": thread_id}
-    return _lock.ask(connection, wanted).first() is not None
+    return locked_team(connection, organization_id, thread_id) is not None
+
+
+def locked_team(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> LockedTeam | None:
+    """As `lock_thread`, with the team that the thread belongs to. None without the thread."""
+    row = _lock.ask(connection, {"organization_id": organization_id, "thread_id": thread_id}).first()
+    return None if row is None else LockedTeam(name=row[1])
 
 
 def lock_thread_of(connection: Connection, run_id: RunId) -> None:

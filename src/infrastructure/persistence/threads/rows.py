@@ -27,6 +27,7 @@ def add_thread(connection: Connection, new: Thread) -> None:
             "created_at": new.created_at,
             "forked_from": None if new.forked_from is None else new.forked_from.thread_id,
             "forked_before": None if new.forked_from is None else new.forked_from.before,
+            "team": new.team,
         },
     )
 
@@ -39,6 +40,7 @@ def thread_of(row: AnyRow) -> Thread:
         created_at=row.created_at,
         quarantine=_quarantine_of(row),
         forked_from=_fork_point_of(row),
+        team=row.team,
     )
 
 

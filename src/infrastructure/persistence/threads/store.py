@@ -7,11 +7,13 @@ from application.threads.ports import Conversation, ReleasedThread
 from domain.audit.event import AuditEvent
 from domain.errors import not_found
 from domain.ids import ApiKeyId, OrganizationId, ThreadId
+from domain.teams import Teams
 from domain.threads.message import Message
 from domain.threads.thread import Thread, not_quarantined
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.persistence.columns.paging import among_newest, decode_cursor, encode_cursor, newest_page, page_of
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.threads.forks import add_fork
@@ -103,10 +105,13 @@ class SqlThreadStore:
             scope=organization_id,
         )
 
-    async def quarantined(self, organization_id: OrganizationId, limit: int) -> tuple[Thread, ...]:
+    async def quarantined(
+        self, organization_id: OrganizationId, limit: int, *, teams: Teams = None
+    ) -> tuple[Thread, ...]:
         wanted = {"organization_id": organization_id, "limit": limit}
+        seen = quarantined.where(*seen_by(teams, thread.c.team))
         return await self._database.read(
-            lambda connection: tuple(thread_of(row) for row in connection.execute(quarantined, wanted)),
+            lambda connection: tuple(thread_of(row) for row in connection.execute(seen, wanted)),
             scope=organization_id,
         )
 

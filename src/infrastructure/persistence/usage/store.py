@@ -27,9 +27,11 @@ from domain.runs.lease import Lease
 from domain.runs.run import RunStatus
 from domain.usage.daily_usage import UsageKey, UsageSum
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, page_of
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import budget_reservation, person_usage, run, usage
+from infrastructure.persistence.tables.owners import team_of_agent
 from infrastructure.persistence.usage.counted_for import counted_for, counting_for
 from infrastructure.persistence.usage.rows import SUMMED
 
@@ -155,6 +157,7 @@ def _grouped(organization_id: OrganizationId, wanted: UsageFilter) -> Select[Any
         statement = statement.where(columns.day >= wanted.since.toordinal())
     if wanted.until is not None:
         statement = statement.where(columns.day <= wanted.until.toordinal())
+    statement = statement.where(*seen_by(wanted.teams, team_of_agent(columns.agent_id)))
     if wanted.agent_id is not None:
         statement = statement.where(columns.agent_id == wanted.agent_id)
     if wanted.model is not None:

@@ -14,12 +14,15 @@ from domain.audit.event import AuditEvent
 from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, WebhookDeliveryId
 from domain.json_value import JsonObject
+from domain.teams import Teams
 from domain.webhooks.delivery import NOTICES, DeliveryState, WebhookDelivery
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, newest_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import push_config, run_request, webhook_delivery
+from infrastructure.persistence.tables.owners import team_of_run
 from infrastructure.persistence.webhooks.push_targets import target_of
 from infrastructure.persistence.webhooks.rows import delivery_of, is_open, select_deliveries, state_row
 from infrastructure.persistence.webhooks.urls import webhook_of
@@ -146,10 +149,13 @@ class SqlWebhookDeliveryStore:
             lambda connection: _changed(connection, taken, after), scope=taken.organization_id
         )
 
-    async def get(self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId) -> WebhookDelivery | None:
+    async def get(
+        self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId, *, teams: Teams = None
+    ) -> WebhookDelivery | None:
         wanted = {"of_organization": organization_id, "of_delivery": delivery_id}
+        statement = _get.where(*seen_by(teams, team_of_run(_table.run_id)))
         row = await self._database.read(
-            lambda connection: connection.execute(_get, wanted).first(), scope=organization_id
+            lambda connection: connection.execute(statement, wanted).first(), scope=organization_id
         )
         return None if row is None else delivery_of(row)
 

@@ -183,6 +183,10 @@ def add_server(
             help="Rate limit of calls; 60/60 is once a second on average.",
         ),
     ] = None,
+    team: Annotated[
+        str | None,
+        typer.Option("--team", metavar="GROUP", help="Group that it belongs to; others neither see nor use it."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Register an MCP server. It is a package or a copy to install, a command to run in place, or a
@@ -216,6 +220,7 @@ def add_server(
         "sampling": sampling,
         "roots": roots,
         "on_connection_loss": loss,
+        "team": team,
     }
     body |= {name: value for name, value in given.items() if value is not None}
     if rate_limit is not None:

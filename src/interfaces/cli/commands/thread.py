@@ -52,11 +52,17 @@ def list_threads(
 def create_thread(
     context: typer.Context,
     metadata: MetadataOption = None,
+    team: Annotated[
+        str | None,
+        typer.Option("--team", metavar="GROUP", help="Group that the thread belongs to; others do not see it."),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Create an empty thread, and print its id."""
     session = session_of(context)
     body: JsonObject = {"metadata": field_values(metadata, texts=())} if metadata else {}
+    if team is not None:
+        body["team"] = team
     session.show(
         ThreadView,
         lambda api: api.post(path_to("threads"), body),

@@ -29,6 +29,7 @@ _TEXTS, _NAMES = (*fields_of(AgentSettings, str), *fields_of(AgentSettings, Lane
 _LINES = tuple(name for name in fields_of(AgentSettings, tuple[str, ...]) if name not in ("tools", "mcp_servers"))
 _NUMBERS, _TICKS = fields_of(AgentSettings, Decimal | None), fields_of(AgentSettings, bool)
 _WHOLE = fields_of(AgentSettings, int | None)
+_OPTIONAL = fields_of(AgentSettings, str | None)
 _JSON = fields_of(AgentSettings, JsonObject | None)
 _PLAIN = frozenset(field.name for field in fields(AgentSettings)) - {"limits", "tool_policies", "canary_tokens", PREFIX}
 """Fields of the settings by input type. Fields that the template does not show are not sent."""
@@ -39,7 +40,7 @@ NEW_AGENT = {"enabled": "on", "allowlist": "inherit", "lane": Lane.NORMAL.value}
 def agent_values(view: AgentView) -> dict[str, str]:
     """The fields of an agent. Canary tokens are never read back."""
     shown = cast("Mapping[str, JsonValue]", view)
-    values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS, *_WHOLE)}
+    values = {name: text(shown[name]) for name in (*_TEXTS, *_NUMBERS, *_WHOLE, *_OPTIONAL)}
     values |= {name: json_text(shown[name]) for name in _JSON}
     values |= {"version": str(view["version"])}
     values |= {name: joined(cast("list[str]", shown[name])) for name in _LINES}
@@ -86,6 +87,7 @@ def draft_body(form: FormValues) -> dict[str, JsonValue]:
         "mcp_servers": form.ticked(SERVERS),
         "agents": form.lines("agents"),
         "tool_allowlist": form.allowlist(),
+        **{name: form[name].strip() or None for name in _OPTIONAL if form.has(name)},
         "tool_policies": policy_rows.policies_body(form),
     }
 

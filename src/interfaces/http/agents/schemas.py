@@ -111,6 +111,7 @@ class CreateAgentBody(Body):
     lane: Annotated[Lane, Field(strict=False)] = Lane.NORMAL
     max_queued: int | None = Field(default=None, gt=0, le=MAX_QUEUED)
     max_running: int | None = Field(default=None, gt=0, le=MAX_RUNNING)
+    team: Name | None = None
 
     def to_canaries(self) -> tuple[GivenCanary, ...]:
         return _given(self.canary_tokens)
@@ -127,7 +128,7 @@ class UpdateAgentBody(Patch, of=CreateAgentBody):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"instructions": "Be brief."},)
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"tool_allowlist", "daily_budget_usd", "output_schema", "max_queued", "max_running"}
+        {"tool_allowlist", "daily_budget_usd", "output_schema", "max_queued", "max_running", "team"}
     )
 
     tool_allowlist: Strings | None = Field(default=None, description="null removes the allowlist.")

@@ -76,6 +76,10 @@ class AgentView(TypedDict):
     lane: Annotated[Lane, "The lane of its runs, unless a run or schedule states another."]
     max_queued: Annotated[int | None, "Most of its runs that may be queued; null: any number."]
     max_running: Annotated[int | None, "Most of its runs that may be in progress; null: any number."]
+    team: Annotated[
+        str | None,
+        "Name of the group that it belongs to: others neither see nor use it. Null: it belongs to the organization.",
+    ]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -136,6 +140,7 @@ def agent_view(agent: Agent) -> AgentView:
         "lane": config.lane,
         "max_queued": config.max_queued,
         "max_running": config.max_running,
+        "team": config.team,
         "version": agent.version,
         "created_at": timestamp(agent.created_at),
         "updated_at": timestamp(agent.updated_at),

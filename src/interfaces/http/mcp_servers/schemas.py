@@ -22,7 +22,7 @@ from domain.mcp.server import (
     default_isolation,
 )
 from domain.secrets.secret import SecretValue
-from interfaces.http.bodies import Body, Patch, Strings
+from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in
 from interfaces.http.mcp_servers.tls import TlsBody
 from interfaces.http.mcp_servers.views import DeclaredToolView, McpServerView
@@ -134,6 +134,7 @@ class McpServerBody(Body):
     rate_limit: RateLimitBody | None = None
     registry_entry: str | None = None
     enabled: bool = True
+    team: Name | None = None
 
     def to_config(self) -> McpServerConfig:
         """The configuration. Raises INVALID `mcp_server_invalid`."""
@@ -168,7 +169,7 @@ class UpdateMcpServerBody(Patch, of=McpServerBody):
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"env": {"TOKEN": "…"}, "timeout_s": 60},)
     nullable: ClassVar[frozenset[str]] = frozenset(
-        {"package", "version", "path", "command", "url", "auth", "tls", "tools", "rate_limit", "registry_entry"}
+        {"package", "version", "path", "command", "url", "auth", "tls", "tools", "rate_limit", "registry_entry", "team"}
     )
 
     env: dict[str, WriteOnly | None] | None = None

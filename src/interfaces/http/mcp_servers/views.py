@@ -114,6 +114,11 @@ class McpServerView(TypedDict):
     max_concurrency: Annotated[int, "Most concurrent calls; more wait."]
     rate_limit: Annotated[RateLimitView | None, "Limit of its calls. Further calls wait, until their deadline."]
     enabled: Annotated[bool, "Whether it is used."]
+    team: Annotated[
+        str | None,
+        "Name of the group that it belongs to: others neither see nor use it, and only agents of the group have its tools. "
+        "Null: it belongs to the organization.",
+    ]
     revision: Annotated[int, "Counts the changes, from 1. `If-Match` takes it."]
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -315,6 +320,7 @@ def server_view(server: McpServer) -> McpServerView:
         "max_concurrency": config.max_concurrency,
         "rate_limit": rate_limit_view(config.rate_limit),
         "enabled": config.enabled,
+        "team": config.team,
         "revision": server.version,
         "created_at": timestamp(server.created_at),
         "updated_at": timestamp(server.updated_at),

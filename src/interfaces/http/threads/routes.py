@@ -39,8 +39,10 @@ async def create_thread(
     request: ApiRequest, create_thread: NamedDependency[CreateThread], data: JSONBody[CreateThreadBody | None] = None
 ) -> Response[ThreadView]:
     """Requires the role runner. The body is optional."""
-    metadata = {} if data is None else data.to_metadata()
-    thread = await create_thread.execute(CreateThreadCommand(principal=request.principal, metadata=metadata))
+    body = CreateThreadBody() if data is None else data
+    thread = await create_thread.execute(
+        CreateThreadCommand(principal=request.principal, metadata=body.to_metadata(), team=body.team)
+    )
     return Response(thread_view(thread), headers={"Location": f"/v1/threads/{thread.id}"})
 
 

@@ -80,6 +80,7 @@ class CreateThreadBody(Body):
     shown_as: ClassVar[type] = ThreadView
 
     metadata: dict[str, object] = Field(default_factory=dict)
+    team: Name | None = None
 
     def to_metadata(self) -> JsonObject:
         """Decoded JSON, so the cast is safe."""

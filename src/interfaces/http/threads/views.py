@@ -38,6 +38,11 @@ class ThreadView(TypedDict):
         QuarantineView | None, "Why it rejects messages and runs until it is released; null if it does not."
     ]
     forked_from: Annotated[ForkView | None, "The thread that it was forked from; null if it is no fork."]
+    team: Annotated[
+        str | None,
+        "Name of the group that it belongs to, with its runs: others do not see them. Null: it belongs to the organization, until an "
+        "agent of a group runs on it.",
+    ]
 
 
 class ListedThreadView(ThreadView):
@@ -82,6 +87,7 @@ def thread_view(thread: Thread) -> ThreadView:
         "forked_from": None
         if thread.forked_from is None
         else {"thread_id": thread.forked_from.thread_id, "before_message_id": thread.forked_from.before},
+        "team": thread.team,
     }
 
 

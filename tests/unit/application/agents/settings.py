@@ -5,7 +5,7 @@ from pytest_mock import MockerFixture, MockType
 from application.agents.agent_checks import AgentChecks
 from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ServiceError, Violation, invalid
-from domain.ids import OrganizationId
+from domain.identity.api_key import Principal
 from domain.tools.capabilities import ToolType
 
 MODEL = "openai:gpt-5-mini"
@@ -26,7 +26,7 @@ def no_such_model() -> ServiceError:
     )
 
 
-async def _config_of(_: OrganizationId, settings: AgentSettings) -> AgentConfig:
+async def _config_of(_: Principal, settings: AgentSettings, *, former_team: str | None = None) -> AgentConfig:
     return AgentConfig(
         name=settings.name,
         model=settings.model,

@@ -14,6 +14,7 @@ from application.policy.policy_checks import PolicyChecks
 from application.policy.ports import SchemaValidator
 from domain.agents.agent import AgentConfig, AgentSettings
 from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
 from domain.ids import McpServerId, OrganizationId
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.limits import LimitSettings
@@ -25,7 +26,9 @@ from tests.doubles.agents import InMemoryAgentStore
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.state import InMemoryState
 from tests.refusals import refused, storage_away
+from tests.unit.application.actors import a_principal
 from tests.unit.application.agents.settings import MODEL, SETTINGS
+from tests.unit.application.team_ports import team_checks
 
 OTHER_MODEL = "anthropic:claude-haiku"
 
@@ -60,7 +63,7 @@ class Ports:
     """ORG has the MCP server `files` and the agent `researcher`, the other organization the server `foreign`."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        state = InMemoryState()
+        self.state = state = InMemoryState()
         foreign = a_server(McpServerId("mcp_foreign"), organization_id=OTHER_ORG, slug="foreign")
         state.servers = {server.id: server for server in (a_server(slug="files"), foreign)}
         researcher = an_agent()
@@ -71,7 +74,9 @@ class Ports:
         self.servers: McpServerStore = InMemoryMcpServerStore(state)
         self._agents = InMemoryAgentStore(state)
 
-    async def config_of(self, settings: AgentSettings, organization_id: OrganizationId = ORG) -> AgentConfig:
+    async def config_of(
+        self, settings: AgentSettings, organization_id: OrganizationId = ORG, by: Principal | None = None
+    ) -> AgentConfig:
         checks = AgentChecks(
             models=self.models,
             prices=self.prices,
@@ -80,8 +85,9 @@ class Ports:
             agents=self._agents,
             policies=PolicyChecks(schemas=self.schemas),
             schemas=self.schemas,
+            team_checks=team_checks(self.state),
         )
-        return await checks.config_of(organization_id, settings)
+        return await checks.config_of(by or a_principal(organization_id=organization_id), settings)
 
     async def faults_of(self, settings: AgentSettings, organization_id: OrganizationId = ORG) -> dict[str, str]:
         """What is wrong with the settings: message by path."""

@@ -102,7 +102,7 @@ async def test_models_tools_and_servers_are_checked_in_the_organization_and_a_fa
     with refused("agent_invalid"):
         await ports.create()
 
-    ports.checks.config_of.assert_awaited_once_with(ORG, SETTINGS)
+    ports.checks.config_of.assert_awaited_once_with(a_principal(), SETTINGS)
     assert not ports.state.agents
     assert not ports.state.audit
 

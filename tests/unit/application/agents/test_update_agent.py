@@ -115,8 +115,8 @@ async def test_the_result_as_a_whole_must_be_valid(ports: Ports) -> None:
     with refused("agent_invalid"):
         await ports.update(changes={"instructions": "Be brief."})
 
-    organization_id, checked = ports.checks.config_of.await_args.args
-    assert (organization_id, checked.instructions, checked.model) == (ORG, "Be brief.", STORED.config.model)
+    by, checked = ports.checks.config_of.await_args.args
+    assert (by.organization_id, checked.instructions, checked.model) == (ORG, "Be brief.", STORED.config.model)
     ports.assert_unchanged()
 
 

@@ -114,7 +114,7 @@ async def test_an_approval_that_the_organization_does_not_have_is_not_found(port
     with refused("approval_not_found"):
         await ports.decide()
 
-    ports.approvals.get.assert_awaited_once_with(OPERATOR.organization_id, APPROVAL.id)
+    ports.approvals.get.assert_awaited_once_with(OPERATOR.organization_id, APPROVAL.id, teams=OPERATOR.visible_teams)
     ports.assert_nothing_is_decided()
 
 

@@ -29,6 +29,7 @@ from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import CLIENT
 from tests.people_builders import USER, a_provider, a_user
 from tests.refusals import refused
+from tests.unit.application.team_ports import caller_teams
 
 
 class CountingSessions(InMemoryGatewaySessionStore):
@@ -79,6 +80,7 @@ def a_harness(mocker: MockerFixture, *, has_own_grants: bool = True) -> Harness:
         sessions=sessions,
         agents=stores.agents,
         authenticate=mocker.create_autospec(Authenticate, instance=True),
+        caller_teams=caller_teams(state),
         limits=KeyLimits(every=None, rates=LocalRates(clock=clock), organizations=stores.organizations),
         clock=clock,
         is_notified=lambda: True,

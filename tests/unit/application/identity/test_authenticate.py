@@ -26,6 +26,7 @@ from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import USER, a_person, an_impersonation
 from tests.refusals import refused, storage_away
+from tests.unit.application.team_ports import caller_teams
 
 TOKEN = "dgm_secret"
 STORED = a_key(token=TOKEN, role=Role.RUNNER)
@@ -61,6 +62,7 @@ class Ports:
             uses=self.uses,
             people=self.people,
             impersonations=self.as_others,
+            caller_teams=caller_teams(self.state),
             clock=self.clock,
         )
 
@@ -85,7 +87,8 @@ def ports(mocker: MockerFixture) -> Ports:
 async def test_a_known_token_stands_for_the_organization_and_the_role_of_its_key(ports: Ports, platform: bool) -> None:
     ports.has(replace(STORED, platform=platform))
 
-    assert await ports.principal_of() == Principal(organization_id=ORG, key_id=KEY, role=Role.RUNNER, platform=platform)
+    wanted = Principal(organization_id=ORG, key_id=KEY, role=Role.RUNNER, platform=platform, teams=None)
+    assert await ports.principal_of() == wanted
 
 
 @pytest.mark.requirement("C6")

@@ -30,6 +30,7 @@ from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import ISSUER, USER, a_provider, a_user
 from tests.refusals import refused
+from tests.unit.application.team_ports import caller_teams
 
 TOKEN = "eyJ.eyJ.sig"
 OTHER = a_provider(IdentityProviderId(numbered("idp", 2)), name="other", client_id="other")
@@ -58,6 +59,7 @@ class Ports:
             admit_person=self.admit,
             custom_roles=InMemoryCustomRoleStore(self.state),
             cache=self.cache,
+            caller_teams=caller_teams(self.state),
             limits=KeyLimits(
                 every=every,
                 rates=LocalRates(clock=self.clock),

@@ -20,6 +20,7 @@ from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import PROVIDER, USER, a_provider, a_user
 from tests.refusals import refused
+from tests.unit.application.team_ports import caller_teams
 
 
 class Ports:
@@ -36,6 +37,7 @@ class Ports:
         self.session = SessionOfUser(
             user_access=InMemoryUserStore(state),
             custom_roles=InMemoryCustomRoleStore(state),
+            caller_teams=caller_teams(state),
             limits=limits,
             clock=self.clock,
         )

@@ -28,6 +28,7 @@ from tests.doubles.surroundings import SequentialIds, StepClock
 from tests.mcp_builders import a_state_with_servers, a_switch, certificates_of
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
+from tests.unit.application.team_ports import team_checks
 
 NPM, PYTHON, OCI, CUSTOM, SSE, HTTP, A2A = McpServerKind
 
@@ -40,6 +41,7 @@ async def imported(entries: dict[str, JsonValue], state: InMemoryState | None = 
         outbound=EgressPolicy(),
         schemas=JsonSchemaValidator(),
         certificates=certificates_of(state),
+        team_checks=team_checks(state),
         clock=StepClock(),
         ids=SequentialIds(),
     )

@@ -19,6 +19,7 @@ from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.mcp_builders import a_state_with_servers, a_switch, certificates_of, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
+from tests.unit.application.team_ports import team_checks
 
 THERE = a_server(McpServerId(numbered("mcp", 99)), slug="taken")
 ENTRIES: dict[str, JsonValue] = {
@@ -53,6 +54,7 @@ async def test_a_preview_shows_what_the_import_then_does_and_stores_nothing(kind
         outbound=EgressPolicy(),
         schemas=JsonSchemaValidator(),
         certificates=certificates_of(state),
+        team_checks=team_checks(state),
         clock=FixedClock(),
         ids=SequentialIds(),
     )

@@ -24,6 +24,7 @@ from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.mcp_builders import a_state_with_servers, a_switch, certificates_of, permit_kinds
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
+from tests.unit.application.team_ports import team_checks
 
 CONFIG = McpServerConfig(slug="files", kind=McpServerKind.CUSTOM, command="files-server", env={"TOKEN": "s3cret"})
 REMOTE = McpServerConfig(
@@ -49,6 +50,7 @@ class Ports:
             outbound=self.outbound,
             schemas=JsonSchemaValidator(),
             certificates=certificates_of(self.state),
+            team_checks=team_checks(self.state),
             clock=FixedClock(),
             ids=self.ids,
         )

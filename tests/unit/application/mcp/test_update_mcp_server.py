@@ -31,6 +31,7 @@ from tests.mcp_builders import (
 )
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
+from tests.unit.application.team_ports import team_checks
 
 CONFIG = McpServerConfig(
     slug="files", kind=McpServerKind.CUSTOM, command="files-server", env={"TOKEN": "s3cret", "MODE": "fast"}
@@ -63,6 +64,7 @@ class Ports:
             outbound=self.outbound,
             schemas=JsonSchemaValidator(),
             certificates=certificates_of(self.state),
+            team_checks=team_checks(self.state),
             clock=self.clock,
             ids=SequentialIds(),
         )

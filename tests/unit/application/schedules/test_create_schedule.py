@@ -153,7 +153,8 @@ async def test_an_agent_that_does_not_exist_is_refused(ports: Ports) -> None:
     with refused("agent_not_found"):
         await ports.create()
 
-    ports.checks.agent.assert_awaited_once_with(ORG, "researcher")
+    by, named = ports.checks.agent.await_args.args
+    assert (by.organization_id, named) == (ORG, "researcher")
     ports.assert_nothing_created()
 
 

@@ -94,7 +94,8 @@ async def test_another_agent_is_looked_up_in_the_organization(ports: Ports) -> N
 
     assert (await ports.update(agent="other")).agent_id == "agt_other"
 
-    ports.checks.agent.assert_awaited_once_with(ORG, "other")
+    by, named = ports.checks.agent.await_args.args
+    assert (by.organization_id, named) == (ORG, "other")
 
 
 @pytest.mark.requirement("E7")

@@ -7,6 +7,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.sources.add_source import AddSource, AddSourceCommand
 from application.sources.store_source import StoreSource, StoreSourceCommand
+from application.threads.ports import ThreadStore
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ServiceError, not_found
 from domain.identity.role import Role
@@ -30,11 +31,12 @@ class Ports:
     def __init__(self, mocker: MockerFixture) -> None:
         self.store: MockType = mocker.create_autospec(StoreSource, instance=True)
         self.store.execute.side_effect = self._stored
+        self.threads: MockType = mocker.create_autospec(ThreadStore, instance=True)
         self.audited: list[AuditEvent] = []
         self.file = content()
 
     async def add(self, role: Role = Role.RUNNER) -> Source:
-        adding = AddSource(store=self.store, clock=FixedClock(), ids=SequentialIds())
+        adding = AddSource(store=self.store, threads=self.threads, clock=FixedClock(), ids=SequentialIds())
         command = AddSourceCommand(principal=a_principal(role), thread_id=THREAD, name="notes.txt", content=self.file)
         return await adding.execute(command)
 

@@ -12,10 +12,13 @@ from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.threads import InMemoryThreadStore
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
+from tests.unit.application.team_ports import team_checks
 
 
-def creating(threads: ThreadStore) -> CreateThread:
-    return CreateThread(threads=threads, clock=FixedClock(), ids=SequentialIds())
+def creating(threads: ThreadStore, state: InMemoryState | None = None) -> CreateThread:
+    return CreateThread(
+        threads=threads, team_checks=team_checks(state or InMemoryState()), clock=FixedClock(), ids=SequentialIds()
+    )
 
 
 @pytest.mark.requirement("C6")

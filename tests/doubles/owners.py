@@ -1,0 +1,56 @@
+"""The teams that own what the in-memory tables have."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from domain.audit.event import AuditEvent
+from domain.ids import AgentId, ApprovalId, GatewaySessionId, McpServerId, RunId, ScheduleId, SourceId, ThreadId
+from domain.teams import Teams, sees
+from tests.doubles.state import InMemoryState
+
+T = TypeVar("T")
+_OWNED = ("agt_", "mcp_", "thr_", "run_", "sch_", "gws_", "src_")
+
+
+def team_of(state: InMemoryState, identifier: str | None) -> str | None:
+    """The team of what has this id; None for what is not there, too."""
+    owner = _owner(state, identifier or "")
+    return None if owner is None else owner[0]
+
+
+def seen(state: InMemoryState, teams: Teams, items: Iterable[T], identifier: Callable[[T], str]) -> list[T]:
+    """Those that are seen with what these teams own."""
+    return [item for item in items if sees(teams, team_of(state, identifier(item)))]
+
+
+def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool:
+    """As `AuditFilter.teams`."""
+    versions = [*state.agents.values()]
+    owners = [each[-1].team for each in versions] + [each.team for each in state.servers.values()]
+    owners += [each.thread.team for each in state.threads.values()]
+    if teams is None or not any(owners):
+        return True
+    named = [each for each in (entry.run_id, entry.server_id, entry.resource) if each is not None]
+    owned = [_owner(state, each) for each in named if each.startswith(_OWNED)]
+    return all(owner is not None and sees(teams, owner[0]) for owner in owned)
+
+
+def _owner(state: InMemoryState, identifier: str) -> tuple[str | None] | None:
+    """The team of what has this id, in a tuple; None for what is not there."""
+    if versions := state.agents.get(AgentId(identifier)):
+        return (versions[-1].team,)
+    if (server := state.servers.get(McpServerId(identifier))) is not None:
+        return (server.team,)
+    if (thread := state.threads.get(ThreadId(identifier))) is not None:
+        return (thread.thread.team,)
+    if (run := state.runs.get(RunId(identifier))) is not None:
+        return (run.run.team,)
+    if (schedule := state.schedules.get(ScheduleId(identifier))) is not None:
+        return (team_of(state, schedule.agent_id),)
+    if (session := state.gateway_sessions.get(GatewaySessionId(identifier))) is not None:
+        return (team_of(state, session.session.agent_id),)
+    if (source := state.sources.get(SourceId(identifier))) is not None:
+        return (team_of(state, source.source.thread_id),)
+    if (approval := state.approvals.get(ApprovalId(identifier))) is not None:
+        return (team_of(state, approval.run_id or approval.gateway_session_id),)
+    return None
