@@ -130,7 +130,7 @@ def find_a_conversation(hand: Hand) -> None:
     hand.click("Chat")
     page.get_by_label("Search conversations").fill("atlas")
     hand.click("Where is the atlas?")
-    expect(page.get_by_role("article", name="You")).to_have_text("Where is the atlas?")
+    expect(page.get_by_role("article", name="You").locator(".markdown")).to_have_text("Where is the atlas?")
 
 
 def stop_an_answer(hand: Hand) -> None:
