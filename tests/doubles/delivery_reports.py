@@ -3,7 +3,9 @@
 from application.system.pages import Page, PageRequest
 from application.webhooks.ports import DeliveryFilter, WebhookReceiver
 from domain.ids import OrganizationId
+from domain.teams import Teams, sees
 from domain.webhooks.delivery import NOTICES, DeliveryState, WebhookDelivery
+from tests.doubles.owners import team_of
 from tests.doubles.paging import SortKey, by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -25,15 +27,18 @@ class InMemoryDeliveryReports:
             and wanted.receiver in (None, each.receiver)
             and (wanted.since is None or each.created_at >= wanted.since)
             and (wanted.until is None or each.created_at < wanted.until)
+            and sees(request.teams, team_of(self._state, each.run_id))
         )
         return newest_first(found, _order, request)
 
     async def receivers(
-        self, organization_id: OrganizationId, *, has_notices: bool, limit: int
+        self, organization_id: OrganizationId, *, has_notices: bool, limit: int, teams: Teams = None
     ) -> tuple[WebhookReceiver, ...]:
         """The last used first."""
         groups: dict[tuple[str, bool], list[WebhookDelivery]] = {}
         for each in sorted(self._of(organization_id, has_notices=has_notices), key=_order, reverse=True):
+            if not sees(teams, team_of(self._state, each.run_id)):
+                continue
             groups.setdefault((each.receiver, each.event in NOTICES), []).append(each)
         return tuple(
             WebhookReceiver(

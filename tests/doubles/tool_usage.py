@@ -6,6 +6,8 @@ from application.system.pages import Page, PageRequest
 from application.usage.ports import ToolUsageFilter
 from domain.audit.event import AuditAction, AuditEvent
 from domain.ids import OrganizationId
+from domain.teams import Teams, sees
+from domain.tools.names import AGENT_PREFIX, is_tool_of
 from domain.usage.daily_usage import UsageKey
 from domain.usage.tool_usage import ToolUsageSum
 from tests.doubles.paging import SortKey, oldest_first
@@ -26,11 +28,23 @@ class InMemoryToolUsage:
         """Newest day first, then by tool."""
         groups: dict[tuple[date | None, str | None], list[AuditEvent]] = {}
         for call in self._calls(organization_id):
+            if not self._is_seen(call.tool or "", wanted.teams):
+                continue
             day = call.at.date()
             if (wanted.since or day) <= day <= (wanted.until or day) and wanted.tool in (None, call.tool):
                 key = (day if UsageKey.DAY in wanted.by else None, call.tool if UsageKey.TOOL in wanted.by else None)
                 groups.setdefault(key, []).append(call)
         return oldest_first([_sum(*key, calls) for key, calls in groups.items()], _order, request)
+
+    def _is_seen(self, tool: str, teams: Teams) -> bool:
+        servers, agents = self._state.servers.values(), [each[-1] for each in self._state.agents.values()]
+        if teams is None:
+            return True
+        if tool.startswith("mcp__"):
+            return any(is_tool_of(each.config.slug, tool) and sees(teams, each.team) for each in servers)
+        if tool.startswith(AGENT_PREFIX):
+            return any(tool == f"{AGENT_PREFIX}{each.config.name}" and sees(teams, each.team) for each in agents)
+        return True
 
     async def first_day(self, organization_id: OrganizationId) -> date | None:
         """The day of the oldest call."""

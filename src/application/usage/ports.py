@@ -39,12 +39,14 @@ class UsageReports(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUsageFilter:
-    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both."""
+    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both. Of tools of servers, only those of
+    servers that are there and that someone with `teams` sees."""
 
     since: date | None = None
     until: date | None = None
     tool: str | None = None
     by: frozenset[UsageKey] = frozenset({UsageKey.TOOL})
+    teams: Teams = None
 
 
 class ToolUsageReports(Protocol):

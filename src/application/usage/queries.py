@@ -46,7 +46,7 @@ class ToolUsage:
 class GetToolUsage:
     """Rules:
     - Any role may read its organization's usage.
-    - Sums of calls are by day or tool alone.
+    - Sums of calls are by day or tool alone. Tools of servers that the caller does not see are left out.
 
     Raises: ServiceError usage_days_invalid, usage_keys_invalid, and for an invalid cursor.
     """
@@ -61,7 +61,8 @@ class GetToolUsage:
             wrong = Violation(path="by", message=f"must not be {others[0].value} together with tool")
             raise invalid("usage_keys_invalid", "Calls of tools are summed by day and tool.", wrong)
         organization_id = principal.organization_id
-        found = await self._reports.page(organization_id, wanted, page)
+        seen = replace(wanted, teams=principal.visible_teams)
+        found = await self._reports.page(organization_id, seen, page)
         return ToolUsage(page=found, first_day=await self._reports.first_day(organization_id))
 
 

@@ -127,9 +127,10 @@ class DeliveryReports(Protocol):
         """Matching deliveries, newest first."""
 
     async def receivers(
-        self, organization_id: OrganizationId, *, has_notices: bool, limit: int
+        self, organization_id: OrganizationId, *, has_notices: bool, limit: int, teams: Teams = None
     ) -> tuple[WebhookReceiver, ...]:
-        """Receivers of the `SEARCHED` newest deliveries, up to `limit`, the last used first."""
+        """Receivers of the `SEARCHED` newest deliveries, up to `limit`, the last used first; of runs that teams own, only of
+        those of `teams`."""
 
 
 class WebhookKeyStore(Protocol):

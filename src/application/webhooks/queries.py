@@ -38,7 +38,9 @@ class ListDeliveries:
             wrong = Violation(path="since", message="must not be after until")
             raise invalid("delivery_times_invalid", "The period ends before it begins.", wrong)
         has_notices = wanted.has_notices and principal.may(Permission.ORGANIZATION_MANAGE)
-        return await self._reports.page(principal.organization_id, replace(wanted, has_notices=has_notices), page)
+        return await self._reports.page(
+            principal.organization_id, replace(wanted, has_notices=has_notices), page.seen_by(principal)
+        )
 
 
 class ListWebhookReceivers:
@@ -51,7 +53,9 @@ class ListWebhookReceivers:
     async def execute(self, principal: Principal) -> tuple[WebhookReceiver, ...]:
         principal.require(Role.VIEWER)
         has_notices = principal.may(Permission.ORGANIZATION_MANAGE)
-        return await self._reports.receivers(principal.organization_id, has_notices=has_notices, limit=MAX_RECEIVERS)
+        return await self._reports.receivers(
+            principal.organization_id, has_notices=has_notices, limit=MAX_RECEIVERS, teams=principal.visible_teams
+        )
 
 
 class ListInboxDeliveries:

@@ -194,7 +194,7 @@ class ToolStep:
 
     async def _registered(self, organization_id: OrganizationId, slug: str) -> McpServer:
         server = await self._servers.get(organization_id, slug)
-        if server is None or server.config.slug != slug:
+        if server is None or server.config.slug != slug or server.team is not None:
             raise NodeFailed("mcp_server_not_found", f"There is no MCP server {slug!r}.")
         if not server.config.enabled:
             raise NodeFailed("mcp_server_disabled", f"The MCP server {slug!r} is disabled.")

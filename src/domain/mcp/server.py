@@ -179,14 +179,11 @@ class McpServerConfig:
             *wrong_declarations(self.declared_tools),
             *self._wrong_requests(),
         ]
-        for name, number in (
-            ("timeout_s", self.timeout_s),
-            ("idle_timeout_s", self.idle_timeout_s),
-            ("max_response_bytes", self.max_response_bytes),
-            ("max_concurrency", self.max_concurrency),
-        ):
-            if number <= 0:
-                wrong.append(Violation(path=name, message="must be greater than 0"))
+        numbers = {"timeout_s": self.timeout_s, "idle_timeout_s": self.idle_timeout_s}
+        numbers |= {"max_response_bytes": self.max_response_bytes, "max_concurrency": self.max_concurrency}
+        wrong += [
+            Violation(path=name, message="must be greater than 0") for name, number in numbers.items() if number <= 0
+        ]
         if wrong:
             raise invalid("mcp_server_invalid", "The MCP server is not valid.", *wrong)
 
@@ -385,8 +382,7 @@ class McpServer:
     updated_at: datetime
     installation: Installation | None = None
     tested_id: McpServerId | None = None
-    """For a temporary copy that tests a stored server: the stored server, which holds the
-    authorization."""
+    """The stored server that this temporary copy tests, which holds the authorization."""
     person_id: UserId | None = None
     """The person whose account is used, for a server with credentials of each person."""
 
@@ -396,7 +392,6 @@ class McpServer:
 
     @property
     def team(self) -> str | None:
-        """The group that the server belongs to; None: to the organization."""
         return self.config.team
 
     @property

@@ -8,8 +8,8 @@ from litestar.routes import HTTPRoute
 from interfaces.console.app import console_routes
 from interfaces.http.protocols import protocols_app
 from interfaces.http.stream_places import StreamPlaces
-from tests.composition import a_container
-from tests.integration.http.gateway_caller import LEGACY
+from tests.composition import MODEL, a_container
+from tests.integration.http.gateway_caller import LEGACY, a_modern_request
 from tests.integration.http.service import Service
 from tests.integration.http.test_access import SECRETIVE, names
 from tests.integration.http.test_console import browse, signed_in
@@ -132,6 +132,29 @@ async def test_the_protocols_of_front_ends_and_other_agents_do_not_find_what_bel
     assert "guide" not in models
     own = {"Authorization": f"Bearer {INSIDER}"}
     assert "guide" in (await service.client.get("/openai/v1/models", headers=own)).text
+
+
+async def test_an_agent_of_the_organization_has_no_contents_of_a_server_that_was_given_to_a_team(
+    service: Service, names: dict[str, str]
+) -> None:
+    await service.call("PATCH", "/v1/mcp-servers/files", json={"team": None})
+    await service.call("POST", "/v1/agents", json={"name": "common", "model": MODEL, "mcp_servers": ["files"]})
+    token = {"Authorization": f"Bearer {OUTSIDER}", "Accept": "application/json, text/event-stream"}
+
+    async def served() -> str:
+        answers = []
+        for method in ("tools/list", "resources/list", "prompts/list"):
+            body, headers = a_modern_request(method)
+            sent = token | {name: value for name, value in headers.items() if value is not None}
+            answers.append((await service.client.post("/mcp?agent=common", headers=sent, json=body)).text)
+        return "".join(answers)
+
+    assert "mcp__files__echo" in await served()
+    asked = len(service.connections.asked)
+    await service.call("PATCH", "/v1/mcp-servers/files", json={"team": TEAM})
+
+    assert "files" not in await served()
+    assert len(service.connections.asked) == asked
 
 
 async def test_the_gateway_refuses_people_outside_of_the_team_and_who_has_left_it(

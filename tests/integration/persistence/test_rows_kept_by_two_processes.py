@@ -109,7 +109,7 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
                 address=ListeningAddress(None),
                 external=None,
                 sessions=stores.gateway_sessions,
-                agents=stores.agents,
+                agents=kept(stores, feed).agents,
                 authenticate=authenticate,
                 caller_teams=teams_of(stores),
                 limits=KeyLimits(every=None, rates=LocalRates(clock=system), organizations=stores.organizations),

@@ -15,6 +15,7 @@ from domain.gateway.session import GatewaySession, ToolNames
 from domain.json_value import JsonObject
 from domain.mcp.server import McpServer
 from domain.policy.decision import decide_tool
+from domain.teams import sees
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ class Sources:
 
 class ContentSources:
     """Rules:
-    - The servers are those of the agent, without those that policy or an allowlist denies for the kind.
+    - The servers are those of the agent, without those of another team, and those that policy or an allowlist denies for the kind.
     - A server that is disabled, not installed or does not answer has no contents. It does not
       affect other servers.
     """
@@ -65,6 +66,8 @@ class ContentSources:
                 name = policy_name(slug, kind)
                 server = await self._servers.get(session.organization_id, slug)
                 if server is None or not server.config.enabled or server.lacks_installation:
+                    continue
+                if not sees(tools.agent.config.usable_teams, server.team):
                     continue
                 if not kinds.permit(server.config):
                     continue

@@ -3,16 +3,19 @@
 from datetime import date
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, not_, or_, select
 
 from application.system.pages import Page, PageRequest
 from application.usage.ports import ToolUsageFilter
 from domain.ids import OrganizationId
+from domain.teams import Teams
+from domain.tools.names import AGENT_PREFIX
 from domain.usage.daily_usage import UsageKey
 from domain.usage.tool_usage import ToolUsageSum
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, page_of
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
-from infrastructure.persistence.tables import tool_usage
+from infrastructure.persistence.tables import agent, mcp_server, tool_usage
 from infrastructure.persistence.usage.tool_rows import SUMMED
 
 _columns = tool_usage.c
@@ -54,6 +57,7 @@ def _grouped(organization_id: OrganizationId, wanted: ToolUsageFilter) -> Select
     selected = [(column if is_wanted else empty).label(name) for name, column, empty, is_wanted in keys]
     sums = [func.sum(_columns[name]).label(name) for name in SUMMED]
     statement = select(*selected, *sums).where(_columns.organization_id == organization_id)
+    statement = statement.where(*_seen_tools(wanted.teams))
     if wanted.since is not None:
         statement = statement.where(_columns.day >= wanted.since.toordinal())
     if wanted.until is not None:
@@ -61,6 +65,30 @@ def _grouped(organization_id: OrganizationId, wanted: ToolUsageFilter) -> Select
     if wanted.tool is not None:
         statement = statement.where(_columns.tool == wanted.tool)
     return statement.group_by(*(column for _, column, _, is_wanted in keys if is_wanted))
+
+
+def _seen_tools(teams: Teams) -> tuple[ColumnElement[bool], ...]:
+    """Tools of servers and agents by their names; one whose name was fitted to the limits is not seen."""
+    if teams is None:
+        return ()
+    is_of_server, is_agent = (
+        _columns.tool.like("mcp\\_\\_%", escape="\\"),
+        _columns.tool.like("agent\\_\\_%", escape="\\"),
+    )
+    servers = select(mcp_server.c.id).where(
+        mcp_server.c.organization_id == _columns.organization_id,
+        func.substr(_columns.tool, 1, func.length(mcp_server.c.slug) + 7) == "mcp__" + mcp_server.c.slug + "__",
+        *seen_by(teams, mcp_server.c.team),
+    )
+    agents = select(agent.c.id).where(
+        agent.c.organization_id == _columns.organization_id,
+        _columns.tool == AGENT_PREFIX + agent.c.name,
+        *seen_by(teams, agent.c.team),
+    )
+    return (
+        or_(not_(is_of_server), exists(servers.correlate(tool_usage))),
+        or_(not_(is_agent), exists(agents.correlate(tool_usage))),
+    )
 
 
 def _after(grouped: Select[Any], cursor: str | None) -> Select[Any]:

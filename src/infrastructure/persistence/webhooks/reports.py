@@ -5,14 +5,18 @@ from sqlalchemy import Connection, and_, case, func, select
 from application.system.pages import Page, PageRequest
 from application.webhooks.ports import DeliveryFilter, WebhookReceiver
 from domain.ids import OrganizationId
+from domain.teams import Teams
 from domain.webhooks.delivery import NOTICES, OPEN_STATES, DeliveryState, WebhookDelivery
 from infrastructure.persistence.columns.paging import among_newest, newest_page
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import webhook_delivery
+from infrastructure.persistence.tables.owners import team_of_run
 from infrastructure.persistence.webhooks.rows import delivery_of, select_deliveries
 
 _table = webhook_delivery.c
 _is_notice = _table.event.in_([event.value for event in NOTICES])
+_owner = team_of_run(_table.run_id)
 _is_open = _table.state.in_([state.value for state in OPEN_STATES])
 
 
@@ -39,14 +43,17 @@ class SqlDeliveryReports:
         if wanted.state is not None or wanted.receiver is not None:
             conditions.append(among_newest(webhook_delivery, organization_id, until=wanted.until))
         statement = select_deliveries.where(and_(*conditions))
-        return await self._database.read(newest_page(statement, request, _table, delivery_of), scope=organization_id)
+        return await self._database.read(
+            newest_page(statement, request, _table, delivery_of, owner=_owner), scope=organization_id
+        )
 
     async def receivers(
-        self, organization_id: OrganizationId, *, has_notices: bool, limit: int
+        self, organization_id: OrganizationId, *, has_notices: bool, limit: int, teams: Teams = None
     ) -> tuple[WebhookReceiver, ...]:
         of_receiver = (_table.receiver, _is_notice)
         newest = (_table.created_at.desc(), _table.id.desc())
         conditions = [_table.organization_id == organization_id, among_newest(webhook_delivery, organization_id)]
+        conditions += seen_by(teams, _owner)
         if not has_notices:
             conditions.append(~_is_notice)
         is_failed = _table.state == DeliveryState.FAILED.value
