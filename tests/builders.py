@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 
 from application.runs.ports import IdempotencyKey, NewRun
 from domain.agents.agent import Agent, AgentConfig
@@ -30,7 +29,6 @@ from domain.policy.canary import CanaryToken
 from domain.runs.ledger import ToolCall, ToolCallState
 from domain.runs.limits import LimitSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.runs.usage import ModelUsage
 from domain.threads.message import Content, Message, Role, TextContent, ToolUse, UserContent
 from domain.threads.thread import ForkPoint, Thread
 from domain.tools.capabilities import ToolType
@@ -397,11 +395,3 @@ def a_settled_call(
     call: ToolCall, result: ToolResult | None = None, *, duration_ms: int = 5, at: datetime = START
 ) -> ToolCall:
     return call.settled(result or ToolResult.succeeded("done"), at=at, duration_ms=duration_ms)
-
-
-def some_usage(input_tokens: int = 100, output_tokens: int = 20, cost_usd: str | None = "0.001") -> ModelUsage:
-    return ModelUsage(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cost_usd=None if cost_usd is None else Decimal(cost_usd),
-    )

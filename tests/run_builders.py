@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from decimal import Decimal
 
 from application.runs.execution.interruption import StopSignal
 from application.runs.execution.run_session import RunSession
@@ -19,6 +20,7 @@ from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCall
 from domain.runs.run import Run, RunStatus
+from domain.runs.usage import ModelUsage
 from domain.threads.message import Message, Role, ToolUse
 from domain.tools.tool import Tool
 from infrastructure.events.wakeups import InProcessWakeups
@@ -196,3 +198,11 @@ def _said(run: Run, calls: tuple[ToolCall, ...]) -> tuple[Message, ...]:
         return (asked,)
     uses = tuple(a_tool_use(call) for call in calls)
     return asked, a_message(2, run_id=run.id, role=Role.ASSISTANT, content=uses)
+
+
+def some_usage(input_tokens: int = 100, output_tokens: int = 20, cost_usd: str | None = "0.001") -> ModelUsage:
+    return ModelUsage(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cost_usd=None if cost_usd is None else Decimal(cost_usd),
+    )

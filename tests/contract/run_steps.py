@@ -14,20 +14,9 @@ from domain.runs.run_events import message_completed, run_ended, run_requires_ac
 from domain.runs.step import Step
 from domain.runs.usage import ModelSpending
 from domain.threads.message import Content, Message, Role, TextContent
-from tests.builders import (
-    ORG,
-    START,
-    THREAD,
-    WORKER,
-    a_displayable_call,
-    a_new_run,
-    a_run,
-    a_run_id,
-    a_tool_use,
-    after,
-    some_usage,
-)
+from tests.builders import ORG, START, THREAD, WORKER, a_displayable_call, a_new_run, a_run, a_run_id, a_tool_use, after
 from tests.contract.stores import Stores
+from tests.run_builders import some_usage
 
 LEASE_S = 15.0
 

@@ -34,7 +34,6 @@ from tests.builders import (
     a_tool_call,
     a_tool_use,
     after,
-    some_usage,
 )
 from tests.contract.paging import all_of
 from tests.contract.run_changes import messages_of, resume
@@ -51,6 +50,7 @@ from tests.contract.run_steps import (
     suspend_step,
 )
 from tests.contract.stores import Stores
+from tests.run_builders import some_usage
 
 
 def a_delta(text: str = "…") -> NewEvent:

@@ -9,10 +9,10 @@ import pytest
 
 from domain.identity.role import Role
 from domain.runs.usage import ModelSpending
-from tests.builders import some_usage
 from tests.composition import MODEL
 from tests.integration.http.service import Service, token_of
 from tests.integration.http.test_console import browse, signed_in
+from tests.run_builders import some_usage
 
 pytestmark = pytest.mark.requirement("U6")
 PART = "/console/parts/usage-people"

@@ -43,12 +43,12 @@ from tests.builders import (
     after,
     an_audit_event,
     numbered,
-    some_usage,
 )
 from tests.contract.run_changes import cancel, messages_of
 from tests.contract.run_steps import claim, reply_step, settle_step
 from tests.contract.stores import Stores
 from tests.gateway_builders import a_client_grant
+from tests.run_builders import some_usage
 from tests.schedule_builders import a_firing, a_schedule, made
 from tests.webhook_builders import a_webhook, announcing
 

@@ -21,19 +21,7 @@ from domain.threads.thread import Quarantine
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import metadata
 from tests.approval_builders import awaiting_approval_call
-from tests.builders import (
-    AGENT,
-    KEY,
-    ORG,
-    OTHER_WORKER,
-    RUN,
-    START,
-    WORKER,
-    a_settled_call,
-    a_tool_call,
-    after,
-    some_usage,
-)
+from tests.builders import AGENT, KEY, ORG, OTHER_WORKER, RUN, START, WORKER, a_settled_call, a_tool_call, after
 from tests.contract.run_changes import cancel
 from tests.contract.run_steps import (
     LEASE_S,
@@ -46,6 +34,7 @@ from tests.contract.run_steps import (
     suspend_step,
 )
 from tests.contract.stores import Stores
+from tests.run_builders import some_usage
 
 RECORDED, OTHER = a_tool_call(0), a_tool_call(1)
 ASKED, ASKING = awaiting_approval_call(a_tool_call(2)), awaiting_approval_call(a_tool_call(3))

@@ -33,13 +33,13 @@ from tests.builders import (
     a_tool_call,
     an_agent,
     an_audit_event,
-    some_usage,
 )
 from tests.contract.paging import all_of
 from tests.contract.run_changes import messages_of
 from tests.contract.run_steps import answer_step, reply_step, settle_step, start_and_claim, stored
 from tests.contract.stores import Stores
 from tests.databases import SqliteFiles
+from tests.run_builders import some_usage
 
 NASTY = "NUL \0, half a pair \ud83d, whole \U0001f642, \x1b[0m"
 

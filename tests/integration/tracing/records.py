@@ -14,7 +14,8 @@ from domain.threads.message import ImageContent, Message, TextContent
 from domain.tools.capabilities import ToolType
 from domain.tools.result import ToolResult
 from domain.tools.tool import Tool
-from tests.builders import ORG, RUN, SERVER, a_message, a_run, a_tool, a_tool_call, after, an_agent, some_usage
+from tests.builders import ORG, RUN, SERVER, a_message, a_run, a_tool, a_tool_call, after, an_agent
+from tests.run_builders import some_usage
 
 AGENT = an_agent()
 

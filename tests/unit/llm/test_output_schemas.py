@@ -18,7 +18,8 @@ from infrastructure.llm.openai_wire import ChatDialect, OpenAIWire
 from infrastructure.llm.output_schemas import OutputSchemas
 from infrastructure.llm.providers import ProviderConfig
 from infrastructure.llm.responses_wire import ResponsesWire
-from tests.builders import a_tool, some_usage
+from tests.builders import a_tool
+from tests.run_builders import some_usage
 from tests.unit.llm.model_requests import SEES, a_request, all_events, reply_of
 from tests.unit.llm.sdk_types import valid_chat_body, valid_messages_body, valid_responses_body
 

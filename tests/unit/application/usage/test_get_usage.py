@@ -12,10 +12,11 @@ from domain.errors import ServiceError
 from domain.identity.role import Role
 from domain.runs.usage import ModelSpending
 from domain.usage.daily_usage import UsageKey
-from tests.builders import AGENT, ORG, START, a_run, some_usage
+from tests.builders import AGENT, ORG, START, a_run
 from tests.doubles.state import InMemoryState
 from tests.doubles.usage import InMemoryUsageStore
 from tests.refusals import refused, storage_away
+from tests.run_builders import some_usage
 from tests.unit.application.actors import a_principal, a_stranger
 
 VIEWER = a_principal(Role.VIEWER)

@@ -13,10 +13,11 @@ from domain.runs.usage import ModelSpending
 from interfaces.console.form_values import FormValues
 from interfaces.console.run_starters import RunStarters
 from interfaces.console.usage_people import UsagePeople
-from tests.builders import START, a_run, some_usage
+from tests.builders import START, a_run
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.doubles.usage import InMemoryUsageStore
+from tests.run_builders import some_usage
 from tests.unit.application.actors import a_principal
 
 pytestmark = pytest.mark.requirement("U6")

@@ -37,10 +37,10 @@ from domain.runs.events import NewEvent, RunEventType
 from domain.runs.finish_reason import FinishReason
 from domain.runs.limits import LimitSettings
 from domain.runs.usage import ModelUsage
-from tests.builders import a_message, an_agent, some_usage
+from tests.builders import a_message, an_agent
 from tests.doubles.scripted_model import Gate, ModelTurn, ScriptedModel
 from tests.doubles.surroundings import FixedClock
-from tests.run_builders import CANARY, ECHO, a_guarded_agent, a_session, a_toolset
+from tests.run_builders import CANARY, ECHO, a_guarded_agent, a_session, a_toolset, some_usage
 
 FALLBACK = "scripted:other.yaml"
 MESSAGES = (a_message(),)

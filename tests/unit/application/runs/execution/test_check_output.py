@@ -18,8 +18,8 @@ from domain.json_value import JsonObject, JsonValue
 from domain.runs.finish_reason import FinishReason
 from domain.runs.output import CheckedOutput
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import KEY, a_run, an_agent, numbered, some_usage
-from tests.run_builders import CANARY, a_claimed_run, a_guarded_agent, a_session, a_state_with_run
+from tests.builders import KEY, a_run, an_agent, numbered
+from tests.run_builders import CANARY, a_claimed_run, a_guarded_agent, a_session, a_state_with_run, some_usage
 from tests.unit.application.runs.doubles import RecordingTracer
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

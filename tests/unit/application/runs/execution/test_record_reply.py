@@ -24,11 +24,11 @@ from domain.runs.run import Run, RunStatus
 from domain.tools.capabilities import ToolType
 from domain.tools.meta_tools import SEARCH_TOOLS
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
-from tests.builders import RUN, THREAD, a_settled_call, a_tool, a_tool_call, an_agent, numbered, some_usage
+from tests.builders import RUN, THREAD, a_settled_call, a_tool, a_tool_call, an_agent, numbered
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.refusals import refused, storage_away
-from tests.run_builders import ASKS, ECHO, a_claimed_run, a_session, a_state_with_run, a_toolset
+from tests.run_builders import ASKS, ECHO, a_claimed_run, a_session, a_state_with_run, a_toolset, some_usage
 
 EMAIL = a_tool("send_email", type=ToolType.SEND_EMAIL, parameters={"type": "object"})
 WITHDRAWN = [FinishReason.CONTENT_FILTER, FinishReason.REFUSAL, FinishReason.CONTEXT_EXCEEDED]
