@@ -210,7 +210,6 @@ def console_routes() -> list[HTTPRouteHandler]:
         impersonation,
         inbox,
         inbox_bulk,
-        inbox_bulk,
         keys,
         model_providers,
         organizations,

@@ -51,3 +51,11 @@ async def test_admins_find_keys_secrets_groups_and_what_can_be_made_and_viewers_
     assert await found(service, "quince", token_of(Role.VIEWER)) == []
     assert ("New agent", "Action") in await found(service, "new")
     assert await found(service, "new", token_of(Role.VIEWER)) == []
+
+
+async def test_every_page_and_action_that_the_palette_names_opens(service: Service) -> None:
+    shown = [await page(service, f"/parts/palette?find={vowel}") for vowel in "aeiou"]
+    links = {link for each in shown for link in re.findall(r'<a href="/console([^"?]*)">', each)}
+    assert {"/inbox/decided", "/servers-import", "/workflows/new", "/people/roles"} <= links
+    for link in sorted(links):
+        assert "<main" in await page(service, link), link

@@ -12,7 +12,6 @@ from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.webhooks.views import CreatedWebhookKeyView, WebhookDeliveryView, WebhookReceiverView
 
 _STATES = tuple(state.value for state in DeliveryState)
-_STATES = tuple(state.value for state in DeliveryState)
 OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's id, run_….")]
 
 webhook_app = typer.Typer(

@@ -27,7 +27,7 @@ _ALL = frozenset({"Page", "Action"})
 """Kinds that are shown in full."""
 _FURTHER = (
     ("Approvals", "Page", "approvals", None),
-    ("Decided approvals", "Page", "approvals/decided", None),
+    ("Decided approvals", "Page", "inbox/decided", None),
     ("Playground", "Page", "playground", Permission.RUNS_START),
     ("Roles", "Page", "people/roles", Permission.USERS_MANAGE),
     ("Secrets and model providers", "Page", "secrets", Permission.SECRETS_MANAGE),

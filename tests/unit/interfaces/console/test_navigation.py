@@ -15,7 +15,7 @@ PAGES = [each for _, entries in NAVIGATION for each in entries]
         ("/console/", "Overview"),
         ("/console/chat/thr_1", "Chat"),
         ("/console/servers-new", "MCP servers"),
-        ("/console/approvals/decided", "Inbox"),
+        ("/console/inbox/decided", "Inbox"),
         ("/console/compare", "Runs"),
         ("/console/secrets", "Settings"),
         ("/console/settings/identity-providers", "Settings"),
