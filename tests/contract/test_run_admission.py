@@ -12,6 +12,7 @@ from domain.ids import AgentId, ApiKeyId
 from domain.runs.admission import Admission, UserBound
 from domain.runs.change import RunChange
 from domain.runs.resuming import resumed_step
+from domain.runs.run import MultitaskStrategy
 from tests.builders import (
     AGENT,
     ORG,
@@ -126,6 +127,23 @@ async def test_a_run_that_waits_for_people_is_not_active(run_stores: Stores) -> 
     waiting, _ = await start_and_suspend(run_stores, a_run(requested_by=ApiKeyId(USER)))
     assert waiting.requested_by == ApiKeyId(USER)
     assert (await run_stores.runs.start(by(2, USER, 1))).created
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("strategy", [MultitaskStrategy.INTERRUPT, MultitaskStrategy.ROLLBACK])
+async def test_a_run_that_the_start_stops_takes_no_place_of_its_user(
+    run_stores: Stores, strategy: MultitaskStrategy
+) -> None:
+    first = by(1, USER, 1)
+    await run_stores.runs.start(first)
+    await claim(run_stores, a_run_id(1), at=START)
+    for number in (2, 3):  # The run in progress has not stopped yet at the second start, either.
+        instead = replace(by(number, USER, 1), new_thread=None, strategy=strategy)
+        instead = replace(instead, run=replace(instead.run, thread_id=first.run.thread_id))
+        assert (await run_stores.runs.start(instead)).created
+    with pytest.raises(ServiceError) as full:
+        await run_stores.runs.start(replace(by(4, USER, 1), strategy=strategy))
+    assert full.value.code == "user_runs_full"
 
 
 @pytest.mark.requirement("P2")

@@ -122,6 +122,7 @@ class InMemoryRunStore:
     def _is_active(self, run: Run, new: NewRun, bound: UserBound, changed: dict[RunId, RunStatus]) -> bool:
         return (
             run.organization_id == new.run.organization_id
+            and not (new.strategy.stops_others and run.thread_id == new.run.thread_id)
             and self._state.counts_for(run.requested_by, bound.user_id, with_keys=bound.with_keys)
             and changed.get(run.id, run.status) in (RunStatus.QUEUED, RunStatus.IN_PROGRESS)
         )

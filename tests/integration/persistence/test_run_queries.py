@@ -5,20 +5,24 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.dialects.sqlite import dialect
 
 from application.runs.ports import RunFilter
 from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.database import SYSTEM
+from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
+from infrastructure.persistence.runs.admission import active
 from infrastructure.persistence.runs.filters import conditions
 from infrastructure.persistence.runs.queue_lines import queued_lines
 from infrastructure.persistence.runs.rows import select_run
 from infrastructure.persistence.tables.runs import run
+from infrastructure.persistence.usage.counted_for import counting_for
 from tests.builders import ORG, RUN, a_message, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, run_number, start
 from tests.contract.sql_legs import sql_stores
+from tests.people_builders import USER
 
 Statements = dict[str, Any]
 
@@ -146,3 +150,32 @@ async def test_queued_runs_of_all_lines_are_found_in_their_index(sqlite: SqliteD
 
     steps = await sqlite.read(plan, scope=SYSTEM)
     assert "USING INDEX ix_run_queued (organization_id=?)" in steps[0]
+
+
+_ACTIVE_OF_USER = active.params(organization_id=ORG, freed="", **counting_for(USER, with_keys=True))
+
+
+@pytest.mark.requirement("P2")
+async def test_active_runs_of_a_user_are_counted_among_the_unfinished_ones(sqlite: SqliteDatabase) -> None:
+    """Each start of a user with a bound asks for them, under the organization's lock."""
+    statement = _ACTIVE_OF_USER.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+
+    def plan(connection: Connection) -> list[str]:
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
+
+    steps = await sqlite.read(plan, scope=SYSTEM)
+    assert "SEARCH run USING INDEX ix_run_unfinished (status=?" in steps[0], steps
+
+
+@pytest.mark.requirement("P2")
+async def test_active_runs_of_a_user_are_counted_among_the_unfinished_ones_in_postgresql(
+    postgres: PostgresDatabase,
+) -> None:
+    def plan(connection: Connection) -> str:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        statement = _ACTIVE_OF_USER.compile(connection, compile_kwargs={"literal_binds": True})
+        return "\n".join(connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {statement}".replace("%", "%%")).scalars())
+
+    found = await postgres.read(plan, scope=SYSTEM)
+    assert "Index Scan on ix_run_unfinished" in found or "ix_run_unfinished on run" in found, found
+    assert "Seq Scan" not in found, found

@@ -6,7 +6,6 @@ from sqlalchemy import Connection, and_, bindparam, func, select, text
 from sqlalchemy.sql.elements import TextClause
 
 from application.runs.ports import NewRun
-from domain.ids import OrganizationId
 from domain.runs.admission import MAX_RUNNING, QueuedRuns, UserBound, require_active_place, require_place
 from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.prepared import Prepared
@@ -14,22 +13,26 @@ from infrastructure.persistence.tables import run
 from infrastructure.persistence.threads.queue import unfinished
 from infrastructure.persistence.usage.counted_for import counted_for, counting_for
 
+_NO_THREAD = ""
 # Literal in the statements, so that the partial index over queued runs is used.
 _queued = (run.c.organization_id == bindparam("organization_id")) & (
     run.c.status == bindparam("queued", RunStatus.QUEUED.value, literal_execute=True)
 )
 _of_agent = run.c.agent_id == bindparam("agent_id")
 _count = select(func.count()).select_from(run).where(_queued)
-_active = (
+active = (
     select(func.count())
     .select_from(run)
     .where(
-        run.c.organization_id == bindparam("organization_id"),
+        # With `coalesce`, the unfinished runs are read and not all of the organization.
+        func.coalesce(run.c.organization_id, "") == bindparam("organization_id"),
         unfinished(run),
         run.c.status != bindparam("waiting", RunStatus.REQUIRES_ACTION.value, literal_execute=True),
+        run.c.thread_id != bindparam("freed"),
         counted_for(run.c.requested_by),
     )
 )
+"""Active runs that count for a user, beside those of the thread `freed`."""
 _since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(None))
 
 
@@ -108,9 +111,11 @@ def require_places(connection: Connection, new: NewRun) -> None:
             since = connection.execute(_since.where(*own), wanted).scalar_one()
             require_place(owner, limit, QueuedRuns(count=count, since=since), at=run_.created_at)
     if admission.of_user is not None:
-        _require_active_place(connection, run_.organization_id, admission.of_user)
+        _require_active_place(connection, new, admission.of_user)
 
 
-def _require_active_place(connection: Connection, organization_id: OrganizationId, bound: UserBound) -> None:
-    wanted = {"organization_id": organization_id, **counting_for(bound.user_id, with_keys=bound.with_keys)}
-    require_active_place(bound, connection.execute(_active, wanted).scalar_one())
+def _require_active_place(connection: Connection, new: NewRun, bound: UserBound) -> None:
+    freed = new.run.thread_id if new.strategy.stops_others else _NO_THREAD
+    counting = counting_for(bound.user_id, with_keys=bound.with_keys)
+    wanted = {"organization_id": new.run.organization_id, "freed": freed, **counting}
+    require_active_place(bound, connection.execute(active, wanted).scalar_one())
