@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.service import ISOLATED_PYTHON, SERVERS
 from tests.e2e.small_company import Company, small_company
 
 pytestmark = [pytest.mark.timeout(300), needs_browser(), pytest.mark.requirement("U6")]
@@ -121,6 +123,42 @@ def test_keys_lead_through_the_inbox_and_decide_and_the_next_item_opens(browser:
     states = {each["run_id"]: each for each in service.call("GET", "/approvals")["data"]}
     assert (states[first]["state"], states[first]["reason"]) == ("denied", "adjk")
     assert (states[second]["state"], states[second]["edited_arguments"]) == ("approved", None)
+    assert person.complaints == []
+    page.context.close()
+
+
+def test_a_ticked_box_stays_with_its_item_and_not_with_a_tool_that_changed(
+    browser: Browser, company: Company, tmp_path: Path
+) -> None:
+    service, said = company.service, tmp_path / "description"
+    said.write_text("Looks around.", encoding="utf-8")
+    service.server("watch", *ISOLATED_PYTHON, str(SERVERS / "changing_server.py"), str(said))
+
+    def change(description: str) -> None:
+        said.write_text(description, encoding="utf-8")
+        service.call("POST", "/mcp-servers/watch/refresh")
+
+    change("Looks around.")
+    change("Looks around here.")
+    for number in (4, 5):
+        service.call("GET", f"/runs/{service.start_run('refunds', f'Pay back order {number}.')}/wait")
+    newest, older = [each["id"] for each in service.call("GET", "/approvals?state=pending")["data"]][:2]
+    person = Person(browser, service.url)
+    person.sign_in(service.key)
+    page = person.page
+    person.go("/console/inbox")
+    leaves, stays = (page.locator(f'[name=item][value="approval:{each}"]') for each in (older, newest))
+    tool = page.get_by_label("Choose look: tool of the MCP server watch")
+    stays.check()
+    tool.check()
+    service.call("POST", f"/approvals/{older}", {"decision": "deny"})
+    change("Looks around everywhere.")
+    expect(leaves).to_have_count(0, timeout=20_000)
+    expect(tool).not_to_be_checked(timeout=20_000)
+    expect(stays).to_be_checked()
+    expect(page.locator("[name=item]:checked")).to_have_count(1)
+    service.call("POST", f"/approvals/{newest}", {"decision": "deny"})
+    service.call("PATCH", "/mcp-servers/watch", {"enabled": False})
     assert person.complaints == []
     page.context.close()
 

@@ -100,6 +100,7 @@ class Pages:
             "asked": asked,
             "in_a_line": in_a_line,
             "said": said,
+            "short_digest": short_digest,
             "took": took,
             "word": word,
             "error_word": error_word,
@@ -206,6 +207,11 @@ def took(run: Run) -> float | None:
 def word(value: str) -> str:
     """A state in words."""
     return _WORDS.get(value) or value.replace("_", " ")
+
+
+def short_digest(value: str) -> str:
+    """For the id of an element, which a refreshed page keeps for the same thing."""
+    return hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
 def _asset(name: str) -> tuple[bytes, str]:

@@ -296,7 +296,8 @@ def _value(field: Field, form: Mapping[str, str]) -> JsonValue:
             return _listed(field, text)
         case FieldKind.GROUP:
             content = _content(field.fields, form)
-            is_given = field.required or isinstance(field.schema.get("default"), dict) or any(content.values())
+            is_entered = content != _content(field.fields, {})
+            is_given = field.required or isinstance(field.schema.get("default"), dict) or is_entered
             return content if is_given else None
         case _:
             return text or None

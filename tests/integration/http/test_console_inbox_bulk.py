@@ -1,5 +1,7 @@
 """Many items of the inbox at a time: calls, tools in quarantine, and questions that one node asks in many runs."""
 
+import re
+
 import pytest
 
 from domain.identity.role import Role
@@ -8,6 +10,7 @@ from tests.integration.http.asking_workflows import a_workflow, an_asking_run
 from tests.integration.http.service import Service, token_of
 from tests.integration.http.test_console import signed_in, waiting_run
 from tests.integration.http.test_console_inbox import changed_tools, page
+from tests.integration.http.test_quarantine import listed
 
 pytestmark = pytest.mark.requirement("U6")
 YES_OR_NO: JsonValue = {"type": "boolean"}
@@ -97,3 +100,36 @@ async def test_a_single_question_is_answered_by_itself(service: Service) -> None
     assert "node approve of the workflow refunds" in shown
     assert "waits without an end" in shown
     assert ">17</dd>" in shown, "the input of the run is its context"
+
+
+async def test_a_row_has_the_id_of_what_is_chosen_and_another_once_its_tool_changes(service: Service) -> None:
+    await waiting_run(service)
+    await changed_tools(service, "echo", "zip")
+
+    async def rows() -> dict[str, tuple[str, str]]:
+        found = re.findall(
+            r'<li id="(\S+)" data-key="(\S+)">\s*<input type="checkbox" id="(\S+)"', await page(service, "/parts/inbox")
+        )
+        return {key: (row, box) for row, key, box in found}
+
+    before = await rows()
+    assert len({each for pair in before.values() for each in pair}) == 2 * len(before) == 6
+    await listed(service, echo="Newer.", zip="New.")
+    after = await rows()
+    assert [key for key in before if before[key] != after[key]] == ["tool:files:echo"]
+    assert not set(before["tool:files:echo"]) & set(after["tool:files:echo"])
+
+
+async def test_a_reason_has_a_field_of_the_definition_that_it_is_about(service: Service) -> None:
+    await changed_tools(service, "echo", "zip")
+
+    async def fields() -> list[str]:
+        shown = await page(service, "/servers/files")
+        labels, inputs = re.findall(r'label for="(reason-\S+)"', shown), re.findall(r'input id="(reason-\S+)"', shown)
+        assert labels == inputs
+        return inputs
+
+    echo, zip_ = await fields()
+    await listed(service, echo="Newer.", zip="New.")
+    newer, same = await fields()
+    assert (same, len({echo, zip_, newer})) == (zip_, 3)

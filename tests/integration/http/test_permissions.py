@@ -19,6 +19,7 @@ BY_PATH = {
     ("threads", Role.RUNNER): Permission.RUNS_START,
     ("threads", Role.OPERATOR): Permission.THREADS_RELEASE,
     ("sources", Role.OPERATOR): Permission.RUNS_CONTROL,
+    ("mcp-servers", Role.RUNNER): Permission.RUNS_START,
     ("runs", Role.RUNNER): Permission.RUNS_START,
     ("runs", Role.OPERATOR): Permission.RUNS_CONTROL,
     ("queue", Role.OPERATOR): Permission.RUNS_CONTROL,

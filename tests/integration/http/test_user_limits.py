@@ -1,16 +1,19 @@
 """Limits of users: set over HTTP and in the console, and what a user beyond them is told."""
 
 import html
+import re
 from dataclasses import replace
 
 import pytest
 
 from domain.identity.role import Role
-from domain.ids import ApiKeyId
-from tests.builders import a_key, an_audit_event
+from domain.ids import ApiKeyId, UserId
+from interfaces.console.routes.people import PAGE
+from tests.builders import a_key, an_audit_event, numbered
 from tests.composition import MODEL
 from tests.integration.http.service import Act, Service, problem_of, token_of
 from tests.integration.http.test_console import browse, signed_in
+from tests.integration.http.test_permissions import key_with
 from tests.people_builders import USER, a_user
 
 pytestmark = pytest.mark.requirement("P2")
@@ -119,6 +122,33 @@ async def test_the_page_of_people_shows_and_sets_limits_of_one_user(service: Ser
     viewer = await signed_in(service, token_of(Role.OPERATOR))
     answer = await browse(service, "POST", f"/console/people/{USER}/limits", headers=viewer, data={})
     assert answer.status_code == 403
+
+
+async def test_limits_are_not_stored_for_who_may_not_see_the_list_that_answers(service: Service) -> None:
+    await service.stores.user_access.add(a_user(), an_audit_event(1))
+    token = await key_with(service, "settings-only", ["organization.manage"])
+    browser = await signed_in(service, token)
+    form = {"user_limits.max_active_runs": "1"}
+    answer = await browse(service, "POST", f"/console/people/{USER}/limits", headers=browser, data=form)
+    assert (answer.status_code, await limits(service)) == (403, NONE)
+
+
+async def test_the_page_of_people_stays_where_it_is_when_a_user_is_changed(service: Service) -> None:
+    for number in range(PAGE + 1):
+        await service.stores.user_access.add(
+            a_user(UserId(numbered("usr", number)), subject=f"user {number}"), an_audit_event(number)
+        )
+    browser = await signed_in(service)
+    first = (await browse(service, "GET", "/console/people", headers=browser)).text
+    [link] = re.findall(r'href="(/console/people\?cursor=[^"]+)"', first)
+    older = (await browse(service, "GET", link, headers=browser)).text
+    [path] = re.findall(r'hx-post="(\S+/limits[^"]*)"', older)
+    for action, form in (
+        (path, {"user_limits.max_active_runs": "1"}),
+        (path.replace("/limits", ""), {"role": "admin"}),
+    ):
+        answer = (await browse(service, "POST", action, headers=browser, data=form)).text
+        assert re.findall(r'hx-post="(\S+/limits[^"]*)"', answer) == [path]
 
 
 async def test_what_keys_do_counts_for_who_made_them_where_the_organization_says_so(service: Service) -> None:

@@ -1,5 +1,8 @@
 """Chat: conversations by their first words, their messages, and a message to an agent."""
 
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 import msgspec
@@ -27,6 +30,8 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.playground import start_from_form
 from interfaces.console.whole_lists import all_of
 from interfaces.http.threads.views import message_view
+
+logger = logging.getLogger(__name__)
 
 LISTED = 40
 MESSAGES = 100
@@ -160,6 +165,21 @@ async def read_messages(
     return Response(msgspec.json.encode(page), media_type="application/json", headers=HEADERS)
 
 
+@asynccontextmanager
+async def deleted_unless_said(
+    delete_thread: DeleteThread, principal: Principal, fork: ThreadId
+) -> AsyncGenerator[None, None]:
+    """Deletes the fork if its message is not said. Raises why it is not, also where the fork cannot be deleted."""
+    try:
+        yield
+    except BaseException:
+        try:
+            await delete_thread.execute(DeleteThreadCommand(principal=principal, thread_id=fork))
+        except Exception:
+            logger.exception("fork of a refused message not deleted", extra={"thread_id": fork})
+        raise
+
+
 @post("/chat", status_code=200)
 async def send_message(
     request: ConsoleRequest,
@@ -176,10 +196,7 @@ async def send_message(
         forked = await fork_thread.execute(
             ForkThreadCommand(principal=principal, thread_id=ThreadId(str(data.get("thread_id"))), before=place)
         )
-        try:
+        async with deleted_unless_said(delete_thread, principal, forked.thread.id):
             run = await start_from_form(request, start_run, forked)
-        except ServiceError:
-            await delete_thread.execute(DeleteThreadCommand(principal=principal, thread_id=forked.thread.id))
-            raise
     body = msgspec.json.encode({"thread_id": run.thread_id, "run_id": run.id})
     return Response(body, media_type="application/json", headers=HEADERS)

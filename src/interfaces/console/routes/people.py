@@ -68,6 +68,7 @@ class PeoplePages:
         organization = await self._organization.execute(principal)
         return {
             "users": page.items,
+            "cursor": cursor,
             "next_cursor": page.next_cursor,
             "own": principal,
             "roles": roles,
@@ -119,6 +120,7 @@ async def change_person(
     pages: NamedDependency[Pages],
     people_pages: NamedDependency[PeoplePages],
     update_user: NamedDependency[UpdateUser],
+    cursor: FromQuery[str] = "",
 ) -> Response[str]:
     """Give a role, end and restore access, or let the user act as others."""
     form = FormValues(data)
@@ -138,7 +140,7 @@ async def change_person(
         status=status,
     )
     changed = updated_user_view(await update_user.execute(command))
-    context = {**await people_pages.users(request.principal), "said": changed}
+    context = {**await people_pages.users(request.principal, cursor), "said": changed}
     return pages.show(request, "parts/people_table.html", context)
 
 
@@ -152,10 +154,12 @@ async def limit_person(
     people_pages: NamedDependency[PeoplePages],
     get_organization: NamedDependency[GetOrganization],
     update_organization: NamedDependency[UpdateOrganization],
+    cursor: FromQuery[str] = "",
 ) -> Response[str]:
     """Save the limits of one user; without any, those of all users apply."""
     principal, form = request.principal, FormValues(data)
     principal.require(Permission.ORGANIZATION_MANAGE)
+    principal.require(Permission.USERS_MANAGE)  # for the list that the answer shows
     entered = limits_body(form)
     if form.wrong:
         raise invalid("form_invalid", "The form has invalid fields.", *form.wrong)
@@ -169,7 +173,7 @@ async def limit_person(
             expected_version=organization.version,
         )
     )
-    return pages.show(request, "parts/people_table.html", await people_pages.users(principal))
+    return pages.show(request, "parts/people_table.html", await people_pages.users(principal, cursor))
 
 
 @post(GROUPS, status_code=200)

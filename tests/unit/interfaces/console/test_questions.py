@@ -236,6 +236,15 @@ def test_an_optional_object_is_left_out_while_nothing_in_it_is_given() -> None:
 
 
 @pytest.mark.requirement("U6")
+@pytest.mark.parametrize(("number", "read"), [("0", 0), ("0.0", 0.0)])
+def test_an_optional_object_with_a_zero_is_given(number: str, read: float) -> None:
+    within: JsonObject = {"type": "object", "properties": {"to": {"type": "number"}, "all": {"type": "boolean"}}}
+    schema: JsonObject = {"properties": {"by": {"type": "object", "properties": {"within": within}}}}
+    assert content_of(schema, {"f0-0-0": number}) == {"by": {"within": {"to": read, "all": False}}}
+    assert content_of(schema, {}) == {}
+
+
+@pytest.mark.requirement("U6")
 def test_within_an_object_only_what_was_entered_is_changed() -> None:
     who: JsonObject = {"name": "Ada", "note": "a\r\nb", "own": {"x": 1}}
     values: JsonObject = {"who": who, "tags": ["a"], "rows": [{}]}
