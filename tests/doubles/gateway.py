@@ -112,6 +112,7 @@ class InMemoryGatewaySessionStore:
 
     def _as_read(self, session: GatewaySession) -> GatewaySession:
         """As revoked, if its run is over; with the limit of its key."""
+        session = replace(session, team=team_of(self._state, session.thread_id))
         key = self._state.keys.get(session.created_by)
         if key is not None:
             session = replace(session, rate_limit=key.rate_limit or session.rate_limit, key_of=key.person_id)

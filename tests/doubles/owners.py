@@ -3,24 +3,33 @@
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from domain.audit.event import AuditEvent
-from domain.ids import AgentId, ApprovalId, GatewaySessionId, McpServerId, RunId, ScheduleId, SourceId, ThreadId
+from domain.audit.event import OF_ORGANIZATION, AuditEvent
+from domain.ids import (
+    AgentId,
+    ApprovalId,
+    GatewaySessionId,
+    McpServerId,
+    RunId,
+    ScheduleId,
+    SourceId,
+    ThreadId,
+    WebhookDeliveryId,
+)
 from domain.teams import Teams, sees
 from tests.doubles.state import InMemoryState
 
 T = TypeVar("T")
-_OWNED = ("agt_", "mcp_", "thr_", "run_", "sch_", "gws_", "src_")
+_OWNED = ("agt_", "mcp_", "thr_", "run_", "sch_", "gws_", "src_", "whk_")
 
 
 def team_of(state: InMemoryState, identifier: str | None) -> str | None:
     """The team of what has this id; None for what is not there, too."""
-    owner = _owner(state, identifier or "")
-    return None if owner is None else owner[0]
+    return next((owner for owner in _owners(state, identifier or "") or () if owner is not None), None)
 
 
 def seen(state: InMemoryState, teams: Teams, items: Iterable[T], identifier: Callable[[T], str]) -> list[T]:
     """Those that are seen with what these teams own."""
-    return [item for item in items if sees(teams, team_of(state, identifier(item)))]
+    return [item for item in items if all(sees(teams, owner) for owner in _owners(state, identifier(item)) or ())]
 
 
 def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool:
@@ -31,12 +40,20 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
     if teams is None or not any(owners):
         return True
     named = [each for each in (entry.run_id, entry.server_id, entry.resource) if each is not None]
-    owned = [_owner(state, each) for each in named if each.startswith(_OWNED)]
-    return all(owner is not None and sees(teams, owner[0]) for owner in owned)
+    owned = [_owners(state, each) for each in named if each.startswith(_OWNED)]
+    if not entry.resource.startswith(_OWNED) and entry.run_id is None and entry.action not in OF_ORGANIZATION:
+        if not entry.action.startswith("tool."):
+            return False
+        session_id = entry.details.get("gateway_session_id")
+        if session_id is not None:
+            owned.append(_owners(state, str(session_id)))
+        elif "workflow_run_id" not in entry.details:
+            return False
+    return all(owners is not None and all(sees(teams, owner) for owner in owners) for owners in owned)
 
 
-def _owner(state: InMemoryState, identifier: str) -> tuple[str | None] | None:
-    """The team of what has this id, in a tuple; None for what is not there."""
+def _owners(state: InMemoryState, identifier: str) -> tuple[str | None, ...] | None:
+    """The teams of what has this id; None for what is not there."""
     if versions := state.agents.get(AgentId(identifier)):
         return (versions[-1].team,)
     if (server := state.servers.get(McpServerId(identifier))) is not None:
@@ -46,11 +63,13 @@ def _owner(state: InMemoryState, identifier: str) -> tuple[str | None] | None:
     if (run := state.runs.get(RunId(identifier))) is not None:
         return (run.run.team,)
     if (schedule := state.schedules.get(ScheduleId(identifier))) is not None:
-        return (team_of(state, schedule.agent_id),)
+        return (team_of(state, schedule.agent_id), team_of(state, schedule.thread_id))
     if (session := state.gateway_sessions.get(GatewaySessionId(identifier))) is not None:
-        return (team_of(state, session.session.agent_id),)
+        return (team_of(state, session.session.thread_id),)
     if (source := state.sources.get(SourceId(identifier))) is not None:
         return (team_of(state, source.source.thread_id),)
     if (approval := state.approvals.get(ApprovalId(identifier))) is not None:
         return (team_of(state, approval.run_id or approval.gateway_session_id),)
+    if (delivery := state.deliveries.get(WebhookDeliveryId(identifier))) is not None:
+        return (team_of(state, delivery.delivery.run_id),)
     return None

@@ -47,6 +47,7 @@ class DeletePushConfig:
             command.config_id,
             ids=self._ids,
             at=self._clock.now(),
+            run_id=run_id,
             details={"run_id": run_id},
         )
         await self._configs.remove(principal.organization_id, run_id, command.config_id, audit)

@@ -76,6 +76,7 @@ class PutPushConfig:
             config.id,
             ids=self._ids,
             at=config.created_at,
+            run_id=run_id,
             details={"run_id": run_id, "receiver": target.webhook.receiver},
         )
         await self._configs.put(config, audit)

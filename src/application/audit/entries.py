@@ -5,7 +5,7 @@ from datetime import datetime
 from application.system.ports import IdSource
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import Principal
-from domain.ids import AuditEventId, McpServerId
+from domain.ids import AuditEventId, McpServerId, RunId
 from domain.json_value import JsonObject
 
 
@@ -16,6 +16,7 @@ def audit_entry(
     *,
     ids: IdSource,
     at: datetime,
+    run_id: RunId | None = None,
     server_id: McpServerId | None = None,
     tool: str | None = None,
     duration_ms: int | None = None,
@@ -30,6 +31,7 @@ def audit_entry(
         actor=principal.key_id,
         resource=resource,
         at=at,
+        run_id=run_id,
         server_id=server_id,
         tool=tool,
         duration_ms=duration_ms,

@@ -57,13 +57,18 @@ class ScheduleChecks:
         """Raises NOT_FOUND `agent_not_found`."""
         return await existing_agent(self._agents, principal, id_or_name)
 
+    async def require_thread(self, principal: Principal, schedule: Schedule) -> None:
+        """Raise NOT_FOUND `thread_not_found`."""
+        if schedule.thread_id is not None:
+            found = await self._threads.get(schedule.organization_id, schedule.thread_id)
+            principal.found(found, "thread", schedule.thread_id)
+
     async def require_runnable(self, principal: Principal, schedule: Schedule, agent: Agent) -> None:
         """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID
         `model_unavailable`, `model_settings_invalid`, `output_schema_invalid`, `limits_invalid`, `webhook_invalid`."""
         organization_id = schedule.organization_id
         require_usable(self._schemas, schedule.output_schema)
-        if schedule.thread_id is not None:
-            principal.found(await self._threads.get(organization_id, schedule.thread_id), "thread", schedule.thread_id)
+        await self.require_thread(principal, schedule)
         if schedule.webhook is not None:
             await self._webhooks.require_usable(organization_id, schedule.webhook)
         await model_of_run(

@@ -105,6 +105,8 @@ class UpdateSchedule:
         if changed.enabled:
             agent = agent or await self._checks.agent(command.principal, agent_id)
             await self._checks.require_runnable(command.principal, changed, agent)
+        elif changed.thread_id != schedule.thread_id:
+            await self._checks.require_thread(command.principal, changed)
         return changed
 
 

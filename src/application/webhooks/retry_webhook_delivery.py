@@ -51,6 +51,7 @@ class RetryWebhookDelivery:
             seen.id,
             ids=self._ids,
             at=now,
+            run_id=seen.run_id,
             details={"run_id": seen.run_id, "event": seen.event.value, "attempts": seen.attempts},
         )
         if not await self._deliveries.retry(seen, after, audit):

@@ -114,6 +114,30 @@ DECISIONS = (
 """What people decide about what waited for them. Entries of these actions have an index, whose condition has them in this
 order."""
 
+_KINDS_OF_ORGANIZATION = frozenset(
+    {
+        "audit",
+        "group",
+        "identity_provider",
+        "impersonation",
+        "key",
+        "model_provider",
+        "organization",
+        "retention",
+        "role",
+        "runs",
+        "secret",
+        "user",
+        "webhook_key",
+        "workflow",
+    }
+)
+OF_ORGANIZATION = (
+    AuditAction.SESSION_ENDED,
+    *(action for action in AuditAction if action.value.partition(".")[0] in _KINDS_OF_ORGANIZATION),
+)
+"""Actions on what no team owns, unless the entry names what one does. An action that is not here is seen with what it is about."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:

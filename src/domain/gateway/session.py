@@ -39,6 +39,7 @@ class GatewaySession:
     - `created_by` is the actor of its calls.
     - A session without a token is the implicit one of an API key and an agent; it lasts a day.
     - `rate_limit` is the key's limit, which all of the key's sessions share, and `key_of` the user who made the key.
+    - `team` is that of the thread, as it was read.
     - With `client_id` a person granted the session to an OAuth client. Its token is renewed, and expires at
       `token_expires_at`, before the session does.
     """
@@ -57,6 +58,7 @@ class GatewaySession:
     revoked_at: datetime | None = None
     rate_limit: RateLimit | None = None
     key_of: UserId | None = None
+    team: str | None = None
     client_id: str | None = None
     client_name: str | None = None
     token_expires_at: datetime | None = None

@@ -175,4 +175,5 @@ async def test_the_gateway_refuses_people_outside_of_the_team_and_who_has_left_i
     refused = await service.client.post("/mcp?agent=guide", headers=inside, json=INITIALIZE)
     assert refused.json()["error"]["data"] == {"code": "agent_not_found"}
     await service.call("PATCH", "/v1/agents/guide", json={"team": None})
-    assert (await service.client.post("/mcp", headers=of_session, json=INITIALIZE)).status_code == 200
+    # The thread of the session is still the team's.
+    assert (await service.client.post("/mcp", headers=of_session, json=INITIALIZE)).status_code == 401

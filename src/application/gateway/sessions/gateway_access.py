@@ -50,8 +50,8 @@ class GatewayAccess:
       watches the run.
     - `on_forget` is called when a session has ended here.
     - Tokens of identity providers must be for `audience`, if there is one.
-    - The token of a session for an agent of a team is refused once who opened it does not see what the team owns. Teams are
-      cached as sessions are.
+    - The token of a session is refused once who opened it does not see what the team of its agent owns, or that of its thread.
+      Teams are cached as sessions are.
     """
 
     def __init__(
@@ -180,12 +180,15 @@ class GatewayAccess:
         self._known.put(token_hash, _Known(session=session, read_at=self._clock.monotonic()))
 
     async def _require_agent(self, session: GatewaySession, name: str | None) -> None:
-        """The agent is the named one, and who opened the session sees what its team owns."""
+        """The agent is the named one, and who opened the session sees what its team and that of the thread own."""
         found = await self._agents.get(session.organization_id, session.agent_id)
         if name not in (None, session.agent_id) and (found is None or found.config.name != name):
             raise _unauthenticated()
-        if found is not None and found.team is not None and not sees(await self._teams_of(session), found.team):
-            raise _unauthenticated()
+        owners = {session.team, None if found is None else found.team} - {None}
+        if owners:
+            teams = await self._teams_of(session)
+            if not all(sees(teams, owner) for owner in owners):
+                raise _unauthenticated()
 
     async def _teams_of(self, session: GatewaySession) -> Teams:
         whose, now = (session.organization_id, session.created_by), self._clock.monotonic()
@@ -205,7 +208,9 @@ class GatewayAccess:
             raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")
         agent = await existing_agent(self._agents, principal, name)
         now = self._clock.now()
-        session_id = GatewaySessionId(derived_id("gws", principal.key_id, agent.id, now.date().isoformat()))
+        # An agent that moves to another team has another thread.
+        owner = () if agent.team is None else (agent.team,)
+        session_id = GatewaySessionId(derived_id("gws", principal.key_id, agent.id, now.date().isoformat(), *owner))
         session = self._fresh(session_id)
         if session is None:
             generation = self._generation
@@ -221,7 +226,7 @@ class GatewayAccess:
             )
             session = await self._sessions.keep(wanted, thread=own_thread(wanted, agent.team))
             self._keep(session_id, session, generation)
-        if not session.is_open(now):
+        if not session.is_open(now) or not principal.sees(session.team):
             raise _unauthenticated()
         return session
 

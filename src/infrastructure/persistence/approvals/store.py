@@ -17,15 +17,15 @@ from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.tables import approval, gateway_session, timer
-from infrastructure.persistence.tables.owners import team_of_agent, team_of_run
+from infrastructure.persistence.tables.owners import team_of_run, team_of_thread
 
 _of_organization = select(approval).where(approval.c.organization_id == bindparam("of_organization"))
 _get = _of_organization.where(approval.c.id == bindparam("approval_id"))
 _lock = _get.with_for_update()
-# Of a run, or of the agent of a gateway session.
+# Of a run, or of the thread of a gateway session.
 _owner = func.coalesce(
     team_of_run(approval.c.run_id),
-    select(team_of_agent(gateway_session.c.agent_id))
+    select(team_of_thread(gateway_session.c.thread_id))
     .where(gateway_session.c.id == approval.c.gateway_session_id)
     .scalar_subquery(),
 )

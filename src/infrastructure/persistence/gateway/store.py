@@ -32,18 +32,20 @@ from infrastructure.persistence.tables import (
     user_account,
     workflow_run,
 )
-from infrastructure.persistence.tables.owners import team_of_agent
+from infrastructure.persistence.tables.owners import team_of_thread
 
 _insert = gateway_session.insert()
 _insert_unless_there = upsert(gateway_session).on_conflict_do_nothing(index_elements=["id"])
 _insert_thread = upsert(thread).on_conflict_do_nothing(index_elements=["id"])
 _ended_at = func.coalesce(gateway_session.c.revoked_at, run.c.finished_at, workflow_run.c.finished_at).label("ended_at")
+_team = team_of_thread(gateway_session.c.thread_id)
 _with_end = select(
     gateway_session,
     _ended_at,
     api_key.c.rate_calls.label("key_calls"),
     api_key.c.rate_per_s.label("key_per_s"),
     api_key.c.person_id.label("key_of"),
+    _team.label("team"),
 ).select_from(
     gateway_session.outerjoin(run, run.c.id == gateway_session.c.run_id)
     .outerjoin(workflow_run, workflow_run.c.id == gateway_session.c.workflow_run_id)
@@ -128,7 +130,7 @@ class SqlGatewaySessionStore:
         def unit(connection: Connection) -> GatewaySession:
             connection.execute(_insert_thread, _thread_row(thread))
             connection.execute(_insert_unless_there, _row(session))
-            return _with_limit(connection.execute(_get, wanted).one())
+            return _as_read(connection.execute(_get, wanted).one())
 
         return await self._database.write(unit, scope=session.organization_id)
 
@@ -136,11 +138,11 @@ class SqlGatewaySessionStore:
         self, organization_id: OrganizationId, session_id: GatewaySessionId, *, teams: Teams = None
     ) -> GatewaySession | None:
         wanted = {"of_organization": organization_id, "session_id": session_id}
-        statement = _get.where(*seen_by(teams, team_of_agent(gateway_session.c.agent_id)))
+        statement = _get.where(*seen_by(teams, _team))
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(statement, wanted).first()
-            return None if row is None else _with_limit(row)
+            return None if row is None else _as_read(row)
 
         return await self._database.read(unit, scope=organization_id)
 
@@ -148,7 +150,7 @@ class SqlGatewaySessionStore:
 
         def unit(connection: Connection) -> GatewaySession | None:
             row = connection.execute(_by_hash, {"token_hash": token_hash}).first()
-            return None if row is None else _with_limit(row)
+            return None if row is None else _as_read(row)
 
         return await self._database.read(unit, scope=SYSTEM)
 
@@ -161,14 +163,7 @@ class SqlGatewaySessionStore:
         if created_by is not None:
             statement = statement.where(gateway_session.c.created_by == created_by)
         return await self._database.read(
-            newest_page(
-                statement,
-                request,
-                gateway_session.c,
-                _with_limit,
-                owner=team_of_agent(gateway_session.c.agent_id),
-            ),
-            scope=organization_id,
+            newest_page(statement, request, gateway_session.c, _as_read, owner=_team), scope=organization_id
         )
 
     async def open_of_key(
@@ -234,8 +229,8 @@ def _row(session: GatewaySession) -> dict[str, object]:
     }
 
 
-def _with_limit(row: AnyRow) -> GatewaySession:
-    session = session_of(row)
+def _as_read(row: AnyRow) -> GatewaySession:
+    session = session_of(row) if row.team is None else replace(session_of(row), team=row.team)
     if row.key_calls is None and row.key_of is None:
         return session
     limit = None if row.key_calls is None else RateLimit(calls=row.key_calls, per_s=row.key_per_s)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, select, update
 
 from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import Page, PageRequest
@@ -20,7 +20,7 @@ from infrastructure.persistence.engine.database import SYSTEM, Database, duplica
 from infrastructure.persistence.schedules.rows import changeable_row, move, schedule_of, schedule_row
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import organization, schedule
-from infrastructure.persistence.tables.owners import team_of_agent
+from infrastructure.persistence.tables.owners import team_of_agent, team_of_thread
 
 _of_organization = schedule.c.organization_id == bindparam("of_organization")
 _this = schedule.c.id == bindparam("this")
@@ -42,9 +42,6 @@ _due = (
     .order_by(schedule.c.next_fire_at, schedule.c.id)
     .limit(bindparam("limit"))
 )
-
-
-_owner = team_of_agent(schedule.c.agent_id)
 
 
 class SqlScheduleStore:
@@ -85,7 +82,7 @@ class SqlScheduleStore:
             await self._database.write(unit, scope=changed.organization_id, after_commit=self._wake)
 
     async def find(self, organization_id: OrganizationId, id_or_name: str, *, teams: Teams = None) -> Schedule | None:
-        seen = seen_by(teams, _owner)
+        seen = _seen_by(teams)
 
         def unit(connection: Connection) -> Schedule | None:
             wanted = {"of_organization": organization_id}
@@ -98,9 +95,8 @@ class SqlScheduleStore:
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
         statement = select(schedule).where(schedule.c.organization_id == organization_id)
-        return await self._database.read(
-            newest_page(statement, request, schedule.c, self._of, owner=_owner), scope=organization_id
-        )
+        seen = statement.where(*_seen_by(request.teams))
+        return await self._database.read(newest_page(seen, request, schedule.c, self._of), scope=organization_id)
 
     async def delete(self, organization_id: OrganizationId, schedule_id: ScheduleId, audit: AuditEvent) -> bool:
         return await self._database.write(
@@ -140,6 +136,12 @@ class SqlScheduleStore:
 
     def _wake(self, _: None) -> None:
         self._wakeups.wake(SCHEDULES_TOPIC)
+
+
+def _seen_by(teams: Teams) -> tuple[ColumnElement[bool], ...]:
+    """The conditions that the schedule's agent and its thread are seen."""
+    owners = (team_of_agent(schedule.c.agent_id), team_of_thread(schedule.c.thread_id))
+    return tuple(condition for owner in owners for condition in seen_by(teams, owner))
 
 
 def name_taken(name: str) -> ServiceError:

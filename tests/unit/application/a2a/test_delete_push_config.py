@@ -45,7 +45,8 @@ async def test_a_config_is_removed_and_removing_it_again_is_no_error(
 
     [organization, run_id, config_id, entry] = configs.remove.await_args.args
     assert (organization, run_id, config_id) == (ORG, RUN, "mine")
-    assert (entry.action, entry.details) == (AuditAction.PUSH_CONFIG_DELETED, {"run_id": RUN})
+    assert (entry.action, entry.run_id) == (AuditAction.PUSH_CONFIG_DELETED, RUN)
+    assert entry.details == {"run_id": RUN}
 
 
 @pytest.mark.requirement("C6")

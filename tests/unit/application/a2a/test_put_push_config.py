@@ -72,6 +72,7 @@ async def test_a_config_is_stored_with_its_entry_which_names_the_receiver_alone(
     [stored, entry] = ports.configs.put.await_args.args
     assert stored == config == PushConfig(id="mine", organization_id=ORG, run_id=RUN, target=TARGET, created_at=START)
     assert (entry.action, entry.actor, entry.resource) == (AuditAction.PUSH_CONFIG_CREATED, KEY, "mine")
+    assert entry.run_id == RUN
     assert entry.details == {"run_id": RUN, "receiver": RECEIVER}
     ports.webhooks.require_usable.assert_awaited_once_with(ORG, Webhook(url=URL), path="pushNotificationConfig")
 

@@ -15,6 +15,7 @@ from application.system.rates import LocalRates
 from domain.errors import ErrorKind, ServiceError
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession
 from domain.identity.api_key import hash_token
+from domain.identity.role import Role
 from domain.identity.user_limits import UserLimits
 from domain.ids import ApiKeyId
 from domain.rate_limit import RateLimit
@@ -29,6 +30,7 @@ from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import CLIENT
 from tests.people_builders import USER, a_provider, a_user
 from tests.refusals import refused
+from tests.unit.application.actors import a_principal
 from tests.unit.application.team_ports import caller_teams
 
 
@@ -218,3 +220,34 @@ async def test_sessions_of_a_users_key_share_the_users_limit_where_the_organizat
     assert refused.value.code == "rate_limited"
     harness.state.organizations[ORG] = replace(organization, keys_count_for_users=False)
     await harness.access.open(of_key)
+
+
+@pytest.mark.requirement("P2")
+async def test_a_token_is_refused_to_who_does_not_see_what_the_team_of_the_sessions_thread_owns(
+    harness: Harness,
+) -> None:
+    await harness.stores.agents.add(an_agent(), an_audit_event(91))
+    await harness.stores.threads.add(replace(a_thread(), team="finance"))
+    theirs = await harness.add(1, thread_id=THREAD, created_by=ApiKeyId("schedule:sch_1"))
+    with refused("token_invalid"):
+        await harness.access.open(theirs)
+    everyones = await harness.add(2, created_by=ApiKeyId("schedule:sch_1"))
+    await harness.access.open(everyones)
+
+
+@pytest.mark.requirement("P2")
+async def test_the_session_of_a_key_has_another_thread_once_its_agent_is_in_another_team(harness: Harness) -> None:
+    agent = an_agent()
+    await harness.stores.agents.add(agent, an_audit_event(91))
+    caller = replace(a_principal(Role.RUNNER), teams=frozenset({"sales"}))
+    before = await harness.access.of_principal(caller, agent.id)
+    given = replace(agent, config=replace(agent.config, team="sales"), version=2)
+    await harness.stores.agents.save(given, expected_version=1, audit=an_audit_event(92))
+    after_it = await harness.access.of_principal(caller, agent.id)
+    assert (before.team, after_it.team) == (None, "sales")
+    assert before.thread_id != after_it.thread_id
+    harness.state.threads[before.thread_id].thread = replace(a_thread(before.thread_id), team="finance")
+    harness.access.forget(before.id)
+    await harness.stores.agents.save(replace(agent, version=3), expected_version=2, audit=an_audit_event(93))
+    with refused("token_invalid"):
+        await harness.access.of_principal(caller, agent.id)

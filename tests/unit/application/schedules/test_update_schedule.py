@@ -134,6 +134,17 @@ async def test_a_paused_schedule_can_be_changed_although_its_agent_and_thread_ar
     assert (await ports.update(changes={"name": "daily"})).name == "daily"
 
 
+@pytest.mark.requirement("P2")
+async def test_a_paused_schedule_does_not_get_a_thread_that_is_not_there_for_the_caller(ports: Ports) -> None:
+    ports.stored = PAUSED
+    ports.checks.require_thread.side_effect = not_found("thread", THREAD)
+
+    with refused("thread_not_found"):
+        await ports.update(changes={"thread_id": THREAD})
+
+    assert ports.stored == PAUSED
+
+
 @pytest.mark.parametrize("check", ["agent", "require_runnable"])
 async def test_a_schedule_that_fires_must_be_able_to_begin_a_run(ports: Ports, check: str) -> None:
     getattr(ports.checks, check).side_effect = not_found("thread", THREAD)

@@ -79,6 +79,7 @@ async def test_a_retry_is_audited(wakeups: MockType) -> None:
     [entry] = state.audit.values()
     assert (entry.action, entry.actor) == (AuditAction.WEBHOOK_DELIVERY_RETRIED, "key_operator")
     assert (entry.resource, entry.at) == (FAILED.id, NOW)
+    assert entry.run_id == RUN
     assert entry.details == {"run_id": RUN, "event": "run.completed", "attempts": 3}
 
 

@@ -1,0 +1,109 @@
+"""The contract of all stores about who sees what belongs to the thread of a team."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from application.approvals.ports import ApprovalFilter
+from application.audit.ports import AuditFilter
+from application.system.pages import PageRequest
+from domain.audit.event import AuditAction
+from domain.ids import AuditEventId, GatewaySessionId
+from domain.teams import Teams
+from tests.builders import ORG, a_thread, a_thread_id, an_agent, an_audit_event, numbered
+from tests.contract.stores import Stores
+from tests.contract.test_gateway import OWN_THREAD, SESSION, a_session, created
+from tests.contract.test_gateway_approvals import asked
+from tests.schedule_builders import a_schedule, a_schedule_id, made
+
+pytestmark = pytest.mark.requirement("P2")
+
+TEAM = "finance"
+INSIDERS: Teams = frozenset({TEAM})
+OUTSIDERS: Teams = frozenset({"sales"})
+
+
+@pytest.fixture
+async def of_team(stores: Stores) -> Stores:
+    """An agent of the organization has two sessions: on a thread of a team, and on one of the organization."""
+    await stores.agents.add(an_agent(), an_audit_event(90, action=AuditAction.AGENT_CREATED))
+    await stores.gateway_sessions.add(a_session(), created(), thread=replace(OWN_THREAD, team=TEAM))
+    other = a_session(2, thread_id=a_thread_id(2))
+    await stores.gateway_sessions.add(other, created(2), thread=a_thread(a_thread_id(2)))
+    return stores
+
+
+async def test_a_session_is_seen_with_its_thread(of_team: Stores) -> None:
+    sessions = of_team.gateway_sessions
+    read = await sessions.get(ORG, SESSION, teams=INSIDERS)
+    assert read is not None
+    assert read.team == TEAM
+    assert await sessions.get(ORG, SESSION, teams=OUTSIDERS) is None
+    by_token = await sessions.by_token_hash("hash-1")
+    assert by_token == read
+    page = await sessions.page(ORG, PageRequest(teams=OUTSIDERS))
+    assert [session.team for session in page.items] == [None]
+    assert len((await sessions.page(ORG, PageRequest(teams=INSIDERS))).items) == 2
+
+
+async def test_an_approval_of_a_gateway_call_is_seen_with_the_thread_of_its_session(of_team: Stores) -> None:
+    waiting = (await asked(of_team)).approval
+    approvals = of_team.approvals
+    assert await approvals.get(ORG, waiting.id, teams=INSIDERS) == waiting
+    assert await approvals.get(ORG, waiting.id, teams=OUTSIDERS) is None
+    assert (await approvals.page(ORG, ApprovalFilter(), PageRequest(teams=OUTSIDERS))).items == ()
+    assert (await approvals.page(ORG, ApprovalFilter(), PageRequest(teams=INSIDERS))).items == (waiting,)
+
+
+async def test_a_schedule_is_seen_with_its_agent_and_its_thread(of_team: Stores) -> None:
+    schedule = a_schedule(thread_id=OWN_THREAD.id)
+    await of_team.schedules.add(schedule, made())
+    await of_team.schedules.add(a_schedule(a_schedule_id(2), name="daily"), made(2))
+    schedules = of_team.schedules
+    assert await schedules.find(ORG, schedule.id, teams=INSIDERS) == schedule
+    assert await schedules.find(ORG, schedule.id, teams=OUTSIDERS) is None
+    assert await schedules.find(ORG, schedule.name, teams=OUTSIDERS) is None
+    seen = await schedules.page(ORG, PageRequest(teams=OUTSIDERS))
+    assert [each.name for each in seen.items] == ["daily"]
+    assert len((await schedules.page(ORG, PageRequest(teams=INSIDERS))).items) == 2
+
+
+async def test_an_entry_is_seen_only_if_what_it_is_about_is_known_and_seen(of_team: Stores) -> None:
+    theirs, common = {"gateway_session_id": SESSION}, {"gateway_session_id": numbered("gws", 2)}
+    # A text that looks like the key of a session, and one that PostgreSQL does not take in JSON.
+    sly = {"reason": '\x00","gateway_session_id":"' + numbered("gws", 2) + '"', **theirs}
+    gone = {"gateway_session_id": GatewaySessionId(numbered("gws", 99))}
+    await of_team.schedules.add(a_schedule(thread_id=OWN_THREAD.id), made(50))
+    call = partial(an_audit_event, resource=numbered("call", 1))
+    hidden = (
+        call(11, action=AuditAction.TOOL_EXECUTED, details={**theirs}),
+        call(12, action=AuditAction.TOOL_APPROVED, details={"approval_id": "apr_1", "edited": False, **theirs}),
+        call(13, action=AuditAction.TOOL_DENIED, details={**sly}),
+        an_audit_event(14, action=AuditAction.SESSION_HALTED, resource=SESSION),
+        an_audit_event(15, action=AuditAction.SCHEDULE_UPDATED, resource=a_schedule_id(1)),
+    )
+    unknown = (
+        call(21, action=AuditAction.TOOL_EXECUTED, details={**gone}),
+        call(22, action=AuditAction.TOOL_EXECUTED),
+        an_audit_event(23, action=AuditAction.PUSH_CONFIG_CREATED, resource="mine"),
+        an_audit_event(24, action=AuditAction.WEBHOOK_DELIVERY_RETRIED, resource=numbered("whk", 1)),
+    )
+    seen = (
+        call(31, action=AuditAction.TOOL_EXECUTED, details={**common}),
+        call(32, action=AuditAction.TOOL_EXECUTED, details={"workflow_run_id": numbered("wfr", 1)}),
+        an_audit_event(33, action=AuditAction.SECRET_SET, resource="TOKEN"),
+        an_audit_event(34, action=AuditAction.RUNS_CANCELLED, resource=ORG),
+        an_audit_event(35, action=AuditAction.SESSION_ENDED, resource="css_1"),
+        an_audit_event(36, action=AuditAction.WORKFLOW_RUN_COMPLETED, resource=numbered("wfr", 1)),
+    )
+    for entry in (*hidden, *unknown, *seen):
+        await of_team.audit.record(entry)
+
+    async def numbers(teams: Teams) -> set[AuditEventId]:
+        page = await of_team.audit.page(ORG, AuditFilter(teams=teams), PageRequest(limit=100))
+        return {entry.id for entry in page.items} & {entry.id for entry in (*hidden, *unknown, *seen)}
+
+    assert await numbers(OUTSIDERS) == {entry.id for entry in seen}
+    assert await numbers(INSIDERS) == {entry.id for entry in (*hidden, *seen)}
+    assert len(await numbers(None)) == len((*hidden, *unknown, *seen))
