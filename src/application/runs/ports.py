@@ -138,6 +138,11 @@ class RunFilter:
     statuses: frozenset[RunStatus] = frozenset()
     changed_since: datetime | None = None
 
+    @property
+    def is_counted_among_newest(self) -> bool:
+        """Whether runs without an index would be counted: those with an error, a starter or a model."""
+        return any(value is not None for value in (self.error, self.started_by, self.model))
+
 
 class RunOrder(StrEnum):
     """Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
@@ -148,6 +153,10 @@ class RunOrder(StrEnum):
     LONGEST = "longest"
     COSTLIEST = "costliest"
     MOST_TOKENS = "most_tokens"
+
+    @property
+    def is_by_figure(self) -> bool:
+        return self in (RunOrder.LONGEST, RunOrder.COSTLIEST, RunOrder.MOST_TOKENS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +200,8 @@ class RunReader(Protocol):
         """Runs in this order. A cursor continues a page of the same order."""
 
     async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
-        """How many runs there are, at most `most`; of those that teams own, only those of `teams`."""
+        """How many runs there are, at most `most`; of those that teams own, only those of `teams`. With `error`, `started_by`
+        or `model`: among the `SEARCHED` newest runs of the organization (before `until`)."""
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         """Runs by when they ended, otherwise began or were created; newest first. They are among the `SEARCHED` newest

@@ -1,7 +1,8 @@
 """Queries of runs."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from application.runs.ports import CountedRuns, RunFilter, RunOrder, RunReader
 from application.runs.queue_lines import QueueLine, QueueReader
@@ -55,7 +56,8 @@ class RunCount:
 
 
 class CountRuns:
-    """Requires the role viewer. Counts no further than `MOST_COUNTED`, so that it is cheap."""
+    """Requires the role viewer. Counts no further than `MOST_COUNTED`, and among the `SEARCHED` newest runs where no index
+    has the runs that are wanted (`RunReader.count`)."""
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
@@ -69,10 +71,16 @@ class CountRuns:
 
 
 class ExportRuns:
-    """Requires the role viewer. Memory is bounded: runs are read page by page."""
+    """Rules:
+    - Requires the role viewer.
+    - Memory is bounded: runs are read page by page.
+    - Sorted by a figure, it has the `SEARCHED` newest runs of those that were created before it began. A run whose figure
+      changes meanwhile may be missing, or be there twice.
+    """
 
-    def __init__(self, *, runs: RunReader) -> None:
+    def __init__(self, *, runs: RunReader, clock: Clock) -> None:
         self._runs = runs
+        self._clock = clock
 
     def execute(
         self, principal: Principal, wanted: RunFilter, order: RunOrder = RunOrder.NEWEST
@@ -83,6 +91,9 @@ class ExportRuns:
 
     async def _parts(self, principal: Principal, wanted: RunFilter, order: RunOrder) -> AsyncIterator[tuple[Run, ...]]:
         request = PageRequest(limit=_EXPORTED).seen_by(principal)
+        if order.is_by_figure:  # Otherwise runs that start meanwhile would move others out of the newest.
+            began = self._clock.now() + timedelta.resolution
+            wanted = replace(wanted, until=began if wanted.until is None else min(wanted.until, began))
         while True:
             page = await self._runs.page(principal.organization_id, wanted, request, order)
             yield page.items

@@ -118,13 +118,18 @@ class AskedRuns:
 
     @property
     def searches(self) -> bool:
-        """Whether texts are searched, which is not repeated by itself."""
+        """Whether texts are searched."""
         return bool(self.text or self.tool or self.metadata)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether an index has the runs; otherwise the list is not repeated by itself."""
+        return not (self.searches or self.wanted.is_counted_among_newest)
 
     @property
     def is_bounded(self) -> bool:
         """Whether only the newest runs are searched or sorted."""
-        return self.searches or self.sorted_by in (RunOrder.LONGEST, RunOrder.COSTLIEST, RunOrder.MOST_TOKENS)
+        return self.searches or self.sorted_by.is_by_figure
 
     @property
     def is_detailed(self) -> bool:

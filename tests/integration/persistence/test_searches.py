@@ -30,6 +30,13 @@ async def test_a_search_reads_the_newest_runs_and_with_a_day_the_newest_before_i
     assert await found(RunFilter()) == [a_run_id(3), a_run_id(2), a_run_id(1)]
     assert await found(RunFilter(text="time is IT")) == [a_run_id(3), a_run_id(2)]
     assert await found(RunFilter(text="time is IT", until=runs[2].created_at)) == [a_run_id(2), a_run_id(1)]
+    for wanted, counted in (
+        (RunFilter(agent_id=runs[0].agent_id), 3),
+        (RunFilter(model=runs[0].model), 2),
+    ):
+        assert await stores.runs.count(ORG, wanted, most=9) == counted
+    before = RunFilter(model=runs[0].model, until=runs[1].created_at)
+    assert await stores.runs.count(ORG, before, most=9) == 1
 
 
 async def test_a_search_reads_the_newest_threads(sqlite: SqliteDatabase, monkeypatch: pytest.MonkeyPatch) -> None:

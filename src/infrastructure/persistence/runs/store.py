@@ -168,6 +168,8 @@ class SqlRunStore:
         found = select(run.c.id).where(*conditions(organization_id, wanted), *seen_by(teams, run.c.team))
         if run_request in found.get_final_froms():
             found = found.where(run_request.c.run_id == run.c.id)
+        if wanted.is_counted_among_newest:
+            found = found.where(among_newest(run, organization_id, until=wanted.until))
         counted = select(func.count()).select_from(found.limit(most).subquery())
         return await self._database.read(
             lambda connection: connection.execute(counted).scalar_one(), scope=organization_id

@@ -81,7 +81,8 @@ async def list_runs(
 async def count_runs(
     request: ApiRequest, count_runs: NamedDependency[CountRuns], wanted: NamedDependency[RunFilter]
 ) -> RunCountView:
-    """How many runs meet all conditions, counted up to 1,000."""
+    """How many runs meet all conditions, counted up to 1,000. With `text`, `tool`, `metadata`, `error`, `started_by` or `model`,
+    they are counted among the organization's 10,000 newest runs (before `until`)."""
     found = await count_runs.execute(request.principal, wanted)
     return {"count": found.number, "has_more": found.has_more}
 
@@ -109,7 +110,8 @@ async def export_runs(
     order: RunOrderParameter = RunOrder.NEWEST,
     format: Annotated[ExportFormat, QueryParameter(description="`ndjson` or `csv`.")] = ExportFormat.NDJSON,
 ) -> Stream:
-    """All runs that meet all conditions, as a file."""
+    """All runs that meet all conditions, as a file. With an `order` by a figure, those of the newest 10,000 runs that were
+    created before the export began; a run whose figure changes meanwhile may be missing, or be there twice."""
     principal = request.principal
     return exported(
         export_runs.execute(principal, wanted, order),

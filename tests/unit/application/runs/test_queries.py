@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from pytest_mock import MockerFixture
@@ -24,7 +25,7 @@ from application.system.pages import Page, PageRequest
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.runs.events import NewEvent, RunEventType
-from domain.runs.run import RunStatus
+from domain.runs.run import Run, RunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from tests.builders import ORG, OTHER_ORG, RUN, START, a_run, a_run_id, a_thread_id, after
 from tests.doubles.runs import InMemoryRunStore
@@ -81,17 +82,37 @@ async def test_runs_are_counted_no_further_than_the_bound(mocker: MockerFixture)
     ):
         runs.count.return_value = stored
         assert await CountRuns(runs=runs).execute(VIEWER, RunFilter(model="a:b")) == counted
-    runs.count.assert_awaited_with(ORG, RunFilter(model="a:b"), most=MOST_COUNTED + 1)
+    runs.count.assert_awaited_with(ORG, RunFilter(model="a:b"), most=MOST_COUNTED + 1, teams=None)
 
 
 @pytest.mark.requirement("U6")
 async def test_an_export_has_the_runs_of_all_pages_in_its_order(mocker: MockerFixture) -> None:
     runs = mocker.create_autospec(RunReader, instance=True)
     runs.page.side_effect = [Page(items=(OLDER,), next_cursor="after"), Page(items=(NEWER,))]
-    parts = [part async for part in ExportRuns(runs=runs).execute(VIEWER, RunFilter(), RunOrder.OLDEST)]
+    export = ExportRuns(runs=runs, clock=FixedClock(START))
+    parts = [part async for part in export.execute(VIEWER, RunFilter(), RunOrder.OLDEST)]
     assert parts == [(OLDER,), (NEWER,)]
     assert [call.args[2].cursor for call in runs.page.await_args_list] == [None, "after"]
     assert {call.args[3] for call in runs.page.await_args_list} == {RunOrder.OLDEST}
+    assert {call.args[1] for call in runs.page.await_args_list} == {RunFilter()}
+
+
+@pytest.mark.requirement("U6")
+async def test_an_export_by_a_figure_has_runs_from_before_it_began(mocker: MockerFixture) -> None:
+    clock = FixedClock(START)
+
+    async def one_page(*_: object) -> Page[Run]:
+        clock.advance(60)
+        return Page(items=(OLDER,), next_cursor="after" if clock.now() == after(60) else None)
+
+    began = START + timedelta.resolution
+    for until, pinned in ((None, began), (after(-1), after(-1)), (after(600), began)):
+        runs = mocker.create_autospec(RunReader, instance=True)
+        clock = FixedClock(START)
+        runs.page.side_effect = one_page
+        exported = ExportRuns(runs=runs, clock=clock).execute(VIEWER, RunFilter(until=until), RunOrder.COSTLIEST)
+        assert len([part async for part in exported]) == 2
+        assert [call.args[1].until for call in runs.page.await_args_list] == [pinned, pinned]
 
 
 @pytest.mark.requirement("X5")
@@ -170,7 +191,7 @@ async def test_the_queue_of_all_organizations_needs_a_platform_key(mocker: Mocke
     await GetQueue(lines=lines, clock=FixedClock()).execute(replace(VIEWER, platform=True), of_all=True)
     lines.lines.assert_awaited_once_with(None)
     await GetQueue(lines=lines, clock=FixedClock()).execute(VIEWER)
-    lines.lines.assert_awaited_with(VIEWER.organization_id)
+    lines.lines.assert_awaited_with(VIEWER.organization_id, teams=None)
 
 
 @pytest.mark.requirement("K8")
