@@ -1,18 +1,19 @@
 """Gauges of runs: how many run and wait, and how many may, of the organization, of agents and of users."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from application.agents.queries import ListAgents
+from application.identity.ports import IdentityStore
 from application.identity.queries import GetOrganization
 from application.runs.ports import RunFilter
 from application.runs.queries import GetQueue, ListRuns
 from application.runs.queue_lines import QueueLine
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
-from domain.identity.api_key import Principal, person_of
-from domain.identity.impersonation import who_acts
+from domain.identity.api_key import Principal
 from domain.identity.organization import Organization
+from domain.ids import ApiKeyId, UserId
 from domain.runs.run import RunStatus
 from interfaces.console.user_limits_form import shown_limits
 from interfaces.console.whole_lists import all_of
@@ -42,13 +43,21 @@ class RunGauge:
 class RunLimits:
     """Rules:
     - The organization's running and queued runs are always shown, those of agents where they are bounded.
-    - Of users who have a limit of active runs, those who have any now are shown. The newest active runs are counted.
+    - Of users who have a limit of active runs, those who have any now are shown. The newest active runs are counted, with
+      those of keys that users made where keys count for users.
     - Figures are up to a few seconds old.
     """
 
     def __init__(
-        self, *, get_organization: GetOrganization, list_agents: ListAgents, get_queue: GetQueue, list_runs: ListRuns
+        self,
+        *,
+        get_organization: GetOrganization,
+        list_agents: ListAgents,
+        get_queue: GetQueue,
+        list_runs: ListRuns,
+        identities: IdentityStore,
     ) -> None:
+        self._identities = identities
         self._list_runs = list_runs
         self._get_organization = get_organization
         self._list_agents = list_agents
@@ -81,7 +90,11 @@ class RunLimits:
         if organization.user_limits.max_active_runs is None and not organization.limits_of_users:
             return []
         page = await self._list_runs.execute(principal, _ACTIVE, PageRequest(limit=MAX_PAGE_SIZE))
-        users = (None if run.requested_by is None else person_of(who_acts(run.requested_by)) for run in page.items)
+        starters = [run.requested_by for run in page.items if run.requested_by is not None]
+        makers: Mapping[ApiKeyId, UserId] = {}
+        if organization.keys_count_for_users:
+            makers = await self._identities.creators(organization.id, {*starters})
+        users = (organization.user_behind(starter, makers.get(starter)) for starter in starters)
         active = Counter(user for user in users if user is not None)
         return [
             RunGauge(

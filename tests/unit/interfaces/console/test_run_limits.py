@@ -6,13 +6,14 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.agents.queries import ListAgents
+from application.identity.ports import IdentityStore
 from application.identity.queries import GetOrganization
 from application.runs.queries import GetQueue, ListRuns
 from application.runs.queue_lines import QueueLine
 from application.system.pages import Page
 from domain.identity.impersonation import as_others
 from domain.identity.user_limits import UserLimits
-from domain.ids import AgentId, ApiKeyId
+from domain.ids import AgentId, ApiKeyId, UserId
 from domain.runs.lane import Lane
 from interfaces.console.run_limits import RunGauge, RunLimits
 from tests.builders import AGENT, ORG, a_run, an_agent, an_organization
@@ -47,6 +48,7 @@ async def test_runs_of_the_organization_and_of_bounded_agents_are_counted(mocker
         list_agents=agents,
         get_queue=queue,
         list_runs=mocker.create_autospec(ListRuns, instance=True),
+        identities=mocker.create_autospec(IdentityStore, instance=True),
     )
 
     found = await limits.of(a_principal())
@@ -59,12 +61,16 @@ async def test_runs_of_the_organization_and_of_bounded_agents_are_counted(mocker
     assert [figures(each) for each in of_agents] == [(name, "running", 2, 2, 100), (name, "queued", 1, 10, 10)]
 
 
-async def test_active_runs_of_users_with_a_limit_are_counted_for_who_acts(mocker: MockerFixture) -> None:
+@pytest.mark.parametrize(("keys_count", "of_bob"), [(False, (1, 50)), (True, (2, 100))])
+async def test_active_runs_of_users_with_a_limit_are_counted_for_who_acts(
+    mocker: MockerFixture, of_bob: tuple[int, int], *, keys_count: bool
+) -> None:
     organization = mocker.create_autospec(GetOrganization, instance=True)
     organization.execute.return_value = replace(
         an_organization(),
         user_limits=UserLimits(max_active_runs=4),
         limits_of_users={"usr_bob": UserLimits(max_active_runs=2)},
+        keys_count_for_users=keys_count,
     )
     agents = mocker.create_autospec(ListAgents, instance=True)
     agents.execute.return_value = Page(items=())
@@ -74,13 +80,20 @@ async def test_active_runs_of_users_with_a_limit_are_counted_for_who_acts(mocker
     starters = ("usr_ada", f"{as_others(ApiKeyId('usr_ada'))}usr_bob", "usr_bob", "key_laptop", "schedule:sch_1")
     found = tuple(replace(a_run(), requested_by=ApiKeyId(each)) for each in starters)
     runs.execute.return_value = Page(items=found, next_cursor="more")
-    limits = RunLimits(get_organization=organization, list_agents=agents, get_queue=queue, list_runs=runs)
+    identities = mocker.create_autospec(IdentityStore, instance=True)
+    identities.creators.return_value = {ApiKeyId("key_laptop"): UserId("usr_bob")}
+    limits = RunLimits(
+        get_organization=organization, list_agents=agents, get_queue=queue, list_runs=runs, identities=identities
+    )
 
     context = await limits.of(a_principal())
 
     of_users = context["runs_of_users"]
     assert isinstance(of_users, list)
-    assert [figures(each) for each in of_users] == [("usr_ada", "active", 2, 4, 50), ("usr_bob", "active", 1, 2, 50)]
+    assert [figures(each) for each in of_users] == [
+        ("usr_ada", "active", 2, 4, 50),
+        ("usr_bob", "active", of_bob[0], 2, of_bob[1]),
+    ]
     assert all(each.is_more for each in of_users)
     assert context["limits_of_each"] == "4 active runs"
 
