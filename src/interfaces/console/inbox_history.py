@@ -52,6 +52,7 @@ _DECISIONS = {
     AuditAction.MCP_SERVER_AUTHORIZED: "authorized",
 }
 _ANSWERS = {"accept": "answered", "decline": "declined", "cancel": "dismissed"}
+_CONTINUED = "continued with an account"
 _REFUSALS = ("denied", "rejected", "declined", "dismissed", "expired")
 
 
@@ -89,7 +90,7 @@ class AskedHistory:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
     """A decision. `answers` are what was asked and the answer to it, or the arguments of a call; `by` is the id of who decided,
-    None if the time for it ended."""
+    None if the time for it ended, or the service continued by itself."""
 
     kind: InboxKind
     title: str
@@ -212,7 +213,7 @@ def _of_approval(event: AuditEvent, approval: Approval | None, run_page: str | N
 
 
 def _of_nodes(event: AuditEvent, found: tuple[WorkflowRun, str] | None) -> Decided:
-    """The nodes that were answered at once."""
+    """The nodes that were answered at once, or continued by the service when an account was connected."""
     named = event.details.get("nodes")
     node_ids = [str(each) for each in named] if isinstance(named, list) else []
     answers: list[tuple[str, JsonValue]] = []
@@ -221,13 +222,15 @@ def _of_nodes(event: AuditEvent, found: tuple[WorkflowRun, str] | None) -> Decid
         question = None if node is None else question_of(node)
         if node is not None and question is not None:
             answers.append((in_a_line(question.prompt) or node_id, node.output))
+    # Only what the service continues with an account names the server of the account.
+    is_by_itself = event.server_id is not None
     where = "" if found is None else f" of the workflow {found[1]}"
     return Decided(
         kind=InboxKind.NODE,
         title=answers[0][0] if answers else ", ".join(node_ids),
-        decision=_DECISIONS[event.action],
+        decision=_CONTINUED if is_by_itself else _DECISIONS[event.action],
         at=event.at,
-        by=event.actor,
+        by=None if is_by_itself else event.actor,
         link=f"{PATH}/workflows/runs/{event.resource}",
         about=f"{', '.join(node_ids)}{where}",
         answers=tuple(answers),
