@@ -13,7 +13,9 @@ from application.model_providers.queries import ListModelProviders
 from application.roles.queries import ListCustomRoles
 from application.schedules.queries import ListSchedules
 from application.secrets.queries import ListSecrets
+from application.system.lru import LruCache
 from application.system.pages import MAX_PAGE_SIZE, Page, PageRequest
+from application.system.ports import Clock
 from application.workflows.queries import ListWorkflows
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
@@ -22,6 +24,9 @@ from interfaces.console_paths import PATH
 
 MOST_PAGES = 4
 """Of each kind, of 500 each, newest first."""
+KEPT_S = 5.0
+_MOST_KEPT = 100_000
+"""Entries of all callers together."""
 _Item = TypeVar("_Item")
 
 
@@ -36,7 +41,10 @@ class Entry:
 
 
 class Named:
-    """Finds by name what the caller may open. Agents, MCP servers and others are searched among the newest 2,000 of each."""
+    """Rules:
+    - It has what the caller may open; of agents, MCP servers and others the newest 2,000 of each.
+    - What was read is kept for some seconds, so that a name is read once while it is typed.
+    """
 
     def __init__(
         self,
@@ -53,6 +61,7 @@ class Named:
         list_model_providers: ListModelProviders,
         list_identity_providers: ListIdentityProviders,
         list_organizations: ListOrganizations,
+        clock: Clock,
     ) -> None:
         self._agents = list_agents
         self._servers = list_mcp_servers
@@ -66,11 +75,21 @@ class Named:
         self._model_providers = list_model_providers
         self._identity_providers = list_identity_providers
         self._organizations = list_organizations
+        self._clock = clock
+        self._kept: LruCache[Principal, tuple[float, tuple[Entry, ...]]] = LruCache(
+            _MOST_KEPT, weight=lambda kept: 1 + len(kept[1])
+        )
 
     async def of(self, principal: Principal) -> tuple[Entry, ...]:
-        """By kind, newest first."""
+        """By kind, newest first, as it was up to `KEPT_S` ago."""
+        kept = self._kept.get(principal)
+        if kept is not None and self._clock.monotonic() - kept[0] < KEPT_S:
+            return kept[1]
+        began = self._clock.monotonic()
         kinds = await asyncio.gather(self._built(principal), self._governed(principal), self._of_admins(principal))
-        return tuple(entry for kind in kinds for entry in kind)
+        entries = tuple(entry for kind in kinds for entry in kind)
+        self._kept.put(principal, (began, entries))
+        return entries
 
     async def _built(self, principal: Principal) -> list[Entry]:
         agents = await _newest(lambda page: self._agents.execute(principal=principal, page=page))

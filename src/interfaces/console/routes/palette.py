@@ -22,6 +22,7 @@ from interfaces.console_paths import PATH
 
 EACH = 6
 """Entries of a kind that are shown."""
+NAMES_FROM = 2
 SEARCHES_FROM = 3
 _ALL = frozenset({"Page", "Action"})
 """Kinds that are shown in full."""
@@ -46,7 +47,7 @@ class Palette:
     - Each entry is shown once, with its kind. The run that began a conversation which is found is not shown beside it,
       and of runs that were asked the same the newest is.
     - Of most kinds a few are shown.
-    - Conversations and runs are searched from `SEARCHES_FROM` characters on.
+    - What has a name is searched from `NAMES_FROM` characters on, conversations and runs from `SEARCHES_FROM` on.
     """
 
     def __init__(self, *, named: Named, list_conversations: ListConversations, list_runs: ListRuns) -> None:
@@ -59,9 +60,12 @@ class Palette:
         words = text.strip()
         if not words:
             return tuple(_pages_for(principal))
-        named, searched = await asyncio.gather(self._named.of(principal), self._searched(principal, words))
+        named, searched = await asyncio.gather(self._names(principal, words), self._searched(principal, words))
         entries = (*_pages_for(principal), *_further(principal), *named)
         return (*_matching(words, entries), *searched)
+
+    async def _names(self, principal: Principal, words: str) -> tuple[Entry, ...]:
+        return () if len(words) < NAMES_FROM else await self._named.of(principal)
 
     async def _searched(self, principal: Principal, words: str) -> tuple[Entry, ...]:
         if len(words) < SEARCHES_FROM:
