@@ -44,6 +44,7 @@ from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.person_secret_store import SqlPersonSecretStore
+from infrastructure.persistence.mcp.quarantine_counts import SqlQuarantineCounts
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.retention.store import SqlRetentionStore
 from infrastructure.persistence.runs.backlog import SqlBacklogReader
@@ -92,6 +93,7 @@ def sql_stores(database: Database) -> Stores:
         agents=SqlAgentStore(database=database, box=MirrorBox()),
         servers=SqlMcpServerStore(database=database, box=MirrorBox()),
         catalogs=SqlMcpCatalogStore(database=database),
+        quarantine_counts=SqlQuarantineCounts(database=database),
         identity=SqlIdentityStore(database=database),
         identity_providers=SqlIdentityProviderStore(database=database, box=MirrorBox()),
         users=(users := SqlUserStore(database=database)),

@@ -38,6 +38,7 @@ from application.identity.ports import (
     UserStore,
 )
 from application.mcp.account_secrets import PersonSecretStore
+from application.mcp.describe_mcp_servers import QuarantineCounts
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.metrics.ports import BacklogReader
 from application.model_providers.ports import ModelProviderStore
@@ -75,7 +76,7 @@ from tests.doubles.identity import InMemoryIdentityStore
 from tests.doubles.impersonations import InMemoryImpersonationStore
 from tests.doubles.journal import InMemoryRunJournal
 from tests.doubles.leases import InMemoryRunLeases
-from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore
+from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore, InMemoryQuarantineCounts
 from tests.doubles.model_providers import InMemoryModelProviderStore
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
@@ -133,6 +134,7 @@ class Stores:
     agents: AgentStore
     servers: McpServerStore
     catalogs: McpCatalogStore
+    quarantine_counts: QuarantineCounts
     identity: IdentityStore
     identity_providers: IdentityProviders
     users: UserStore
@@ -204,6 +206,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         agents=InMemoryAgentStore(state),
         servers=InMemoryMcpServerStore(state),
         catalogs=InMemoryMcpCatalogStore(state),
+        quarantine_counts=InMemoryQuarantineCounts(state),
         identity=InMemoryIdentityStore(state),
         identity_providers=InMemoryIdentityProviderStore(state),
         users=(users := InMemoryUserStore(state)),

@@ -140,6 +140,21 @@ class InMemoryMcpCatalogStore:
         return server is not None and server.organization_id == organization_id
 
 
+class InMemoryQuarantineCounts:
+    """The `QuarantineCounts` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def awaiting(self, organization_id: OrganizationId) -> dict[McpServerId, int]:
+        """Of each server that has any."""
+        return {
+            server_id: catalog.awaiting_approval
+            for server_id, catalog in self._state.catalogs.items()
+            if self._state.servers[server_id].organization_id == organization_id and catalog.awaiting_approval
+        }
+
+
 def _state_of(catalog: McpCatalog, definition: McpToolDefinition) -> DefinitionState | None:
     """The state of the tool; None if it has another definition."""
     tool = pinned_tool(catalog, definition.name)

@@ -13,6 +13,7 @@ from application.mcp.check_mcp_server import CheckMcpServer
 from application.mcp.check_registry_version import CheckRegistryVersion
 from application.mcp.connect_account import ConnectAccount
 from application.mcp.delete_mcp_server import DeleteMcpServer
+from application.mcp.describe_mcp_servers import DescribeMcpServers
 from application.mcp.disconnect_account import DisconnectAccount
 from application.mcp.disconnect_mcp_server import DisconnectMcpServer
 from application.mcp.import_mcp_servers import ImportMcpServers
@@ -193,6 +194,9 @@ class McpServers(containers.DeclarativeContainer):
     )
     get_mcp_server_tools = singleton(GetMcpServerTools, servers=Storage.fresh_servers, catalogs=Storage.fresh_catalogs)
     get_mcp_server_status = singleton(GetMcpServerStatus, servers=Storage.fresh_servers, statuses=server_statuses)
+    describe_mcp_servers = singleton(
+        DescribeMcpServers, statuses=server_statuses, quarantine_counts=Storage.quarantine_counts
+    )
     describe_confinement = singleton(DescribeConfinement, confinement=sandbox)
     get_mcp_server_logs = singleton(GetMcpServerLogs, connections=connections, installer=mcp_installer)
     authorize_mcp_server = singleton(AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=accounts)

@@ -19,6 +19,7 @@ from application.identity.ports import (
 )
 from application.identity.team_checks import TeamChecks
 from application.mcp.account_secrets import PersonSecretStore
+from application.mcp.describe_mcp_servers import QuarantineCounts
 from application.mcp.ports import McpCatalogStore, McpServerStore
 from application.model_providers.ports import ModelProviderStore
 from application.provisioning.ports import GroupStore
@@ -63,6 +64,7 @@ from infrastructure.persistence.identity.user_store import SqlUserStore
 from infrastructure.persistence.mcp.catalog_store import SqlMcpCatalogStore
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.person_secret_store import SqlPersonSecretStore
+from infrastructure.persistence.mcp.quarantine_counts import SqlQuarantineCounts
 from infrastructure.persistence.mcp.server_store import SqlMcpServerStore
 from infrastructure.persistence.runs.journal import SqlRunJournal
 from infrastructure.persistence.runs.leases import SqlRunLeases
@@ -140,6 +142,7 @@ class Storage(containers.DeclarativeContainer):
     )
     person_secrets: providers.Provider[PersonSecretStore] = person_secret_reads.provided.cached
     catalog_rows: providers.Provider[McpCatalogStore] = singleton(SqlMcpCatalogStore, database=database)
+    quarantine_counts: providers.Provider[QuarantineCounts] = singleton(SqlQuarantineCounts, database=database)
     catalog_reads: providers.Provider[ReadThrough[McpCatalogStore]] = singleton(
         ReadThrough, catalog_rows, cached.MCP_CATALOGS, notifications=Platform.row_notifications
     )

@@ -11,8 +11,9 @@ from litestar import Response, get
 from litestar.di import NamedDependency
 
 from application.agents.name_agents import NameAgents
-from application.mcp.ports import ServerState, ServerStatus
-from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
+from application.mcp.describe_mcp_servers import DescribedServer, DescribeMcpServers
+from application.mcp.ports import ServerState
+from application.mcp.queries import ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
 from application.system.pages import Page, PageRequest
@@ -41,12 +42,8 @@ _BAD = frozenset({RunStatus.FAILED, RunStatus.HALTED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServerLine:
-    """`quarantined` counts its tools that wait for approval."""
-
-    server: McpServer
-    status: ServerStatus
-    quarantined: int
+class ServerLine(DescribedServer):
+    """A server on the pages."""
 
     @property
     def is_troubled(self) -> bool:
@@ -67,8 +64,7 @@ class Overview:
         inbox: Inbox,
         budgets: Budgets,
         list_mcp_servers: ListMcpServers,
-        get_mcp_server_status: GetMcpServerStatus,
-        get_mcp_server_tools: GetMcpServerTools,
+        describe_mcp_servers: DescribeMcpServers,
         get_usage: GetUsage,
         clock: Clock,
     ) -> None:
@@ -78,8 +74,7 @@ class Overview:
         self._inbox = inbox
         self._budgets = budgets
         self._list_servers = list_mcp_servers
-        self._server_status = get_mcp_server_status
-        self._server_tools = get_mcp_server_tools
+        self._describe_servers = describe_mcp_servers
         self._get_usage = get_usage
         self._clock = clock
 
@@ -130,14 +125,8 @@ class Overview:
         return Page(items=tuple(await self._lines(principal, page.items)), next_cursor=page.next_cursor)
 
     async def _lines(self, principal: Principal, servers: Iterable[McpServer]) -> list[ServerLine]:
-        async def line(server: McpServer) -> ServerLine:
-            status = await self._server_status.execute(principal=principal, server=server.id)
-            catalog = (await self._server_tools.execute(principal, server.id)).catalog
-            return ServerLine(
-                server=server, status=status, quarantined=0 if catalog is None else catalog.awaiting_approval
-            )
-
-        return list(await asyncio.gather(*map(line, servers)))
+        described = await self._describe_servers.execute(principal, servers)
+        return [ServerLine(server=each.server, status=each.status, quarantined=each.quarantined) for each in described]
 
     async def _cost_today(self, principal: Principal) -> Decimal | None:
         """The cost of today; None if no used model has a known price."""
