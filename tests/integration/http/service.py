@@ -107,8 +107,9 @@ class Act(StrEnum):
 class ObedientWorker:
     """A `RunQueue` whose worker takes a run up within `submit` and does as it is told."""
 
-    def __init__(self, stores: Stores) -> None:
-        self._stores = stores
+    def __init__(self) -> None:
+        self.stores: Stores | None = None
+        """Of the container whose queue this is: they are made with the queue, so after it."""
         self.act = Act.FINISH
         self.question = COLOUR
         self.asking_server: McpServerId | None = None
@@ -133,8 +134,9 @@ class ObedientWorker:
         self.submitted.append(run_id)
         if self.act is Act.REST:
             return
-        claimed = await claim(self._stores, run_id)
-        journal = self._stores.journal
+        assert self.stores is not None
+        claimed = await claim(self.stores, run_id)
+        journal = self.stores.journal
         if self.act is Act.FAIL:
             await journal.commit(claimed.lease, finish_step(claimed.run, RunStatus.FAILED, said=REFUSAL))
             return
@@ -238,7 +240,9 @@ def a_service_container(tables: Tables, settings: Settings | None = None, **doub
     """The container over these tables, with an obedient worker."""
     container = a_container(settings, **doubles)
     tables.put_into(container)
-    container.run_queue.override(ObedientWorker(stores_of(container)))
+    worker = ObedientWorker()
+    container.run_queue.override(worker)
+    worker.stores = stores_of(container)
     return container
 
 
