@@ -10,7 +10,7 @@ from domain.identity.provisioning import DirectoryEntry, Group, ProvisionedUser
 from domain.identity.role import Role
 from domain.identity.user import UserStatus
 from domain.ids import GroupId, IdentityProviderId, UserId
-from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event, numbered
+from tests.builders import ORG, OTHER_ORG, START, after, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
 from tests.people_builders import ISSUER, PROVIDER, USER, a_provider, a_user
 from tests.refusals import refused
@@ -190,3 +190,22 @@ async def test_groups_are_changed_and_deleted_and_their_names_are_distinct(direc
     assert await groups.delete_group(provider, GROUP, audit(8))
     assert not await groups.delete_group(provider, GROUP, audit(9))
     assert await groups.names_of(PROVIDER, "ann") == ()
+
+
+async def test_a_group_does_not_get_the_name_of_another_one_that_owns_something(directory: Stores) -> None:
+    groups, provider = directory.groups, a_provider()
+    await groups.add_group(a_group(name="Finance"), audit(2))
+    agent = an_agent()
+    await directory.agents.add(replace(agent, config=replace(agent.config, team="Finance")), audit(3))
+
+    of_another = replace(a_group(GroupId(numbered("grp", 2)), name="Finance"), provider_id=OTHER)
+    with refused("group_name_taken"):
+        await groups.add_group(of_another, audit(4))
+    await groups.add_group(replace(of_another, name="Sales"), audit(5))
+    with refused("group_name_taken"):
+        await groups.change_group(a_provider(OTHER), of_another.id, lambda _: (of_another, audit(6)))
+
+    # The group itself may change, and be made anew by its directory.
+    await groups.change_group(provider, GROUP, lambda stored: (replace(stored, external_id="g2"), audit(7)))
+    await groups.delete_group(provider, GROUP, audit(8))
+    await groups.add_group(a_group(name="Finance"), audit(9))

@@ -6,8 +6,10 @@ from application.provisioning.ports import GroupChange
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, existing
 from domain.identity.identity_provider import IdentityProvider
+from domain.identity.organization_group import name_of_owner
 from domain.identity.provisioning import Group
 from domain.ids import GroupId, IdentityProviderId, OrganizationId
+from tests.doubles.owners import owned_by
 from tests.doubles.state import InMemoryState
 
 
@@ -71,6 +73,20 @@ class InMemoryGroupStore:
         for other in self._state.groups.values():
             if other.id != group.id and (other.provider_id, other.name) == (group.provider_id, group.name):
                 raise conflict("group_name_taken", "There is one of this name.")
+        before = self._state.groups.get(group.id)
+        is_named = before is None or before.name != group.name
+        names = [
+            each.name
+            for each in self._state.organization_groups.values()
+            if each.organization_id == group.organization_id
+        ]
+        names += [
+            each.name
+            for each in self._state.groups.values()
+            if each.id != group.id and each.organization_id == group.organization_id
+        ]
+        if is_named and group.name in names and owned_by(self._state, group.organization_id, group.name):
+            raise name_of_owner()
         users = self._state.users
         members = [
             member

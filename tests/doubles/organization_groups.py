@@ -9,6 +9,8 @@ from domain.errors import conflict, existing
 from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken, group_owns
 from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, OrganizationId, UserId
+from domain.teams import Teams, sees
+from tests.doubles.owners import owned_by
 from tests.doubles.state import InMemoryState
 
 
@@ -30,7 +32,12 @@ class InMemoryOrganizationGroupStore:
         return tuple(sorted(theirs, key=lambda group: group.name))
 
     async def change(
-        self, organization_id: OrganizationId, group_id: GroupId, decide: OrganizationGroupChange
+        self,
+        organization_id: OrganizationId,
+        group_id: GroupId,
+        decide: OrganizationGroupChange,
+        *,
+        teams: Teams = None,
     ) -> OrganizationGroup:
         """Store what `decide` says."""
         stored = existing(await self._get(organization_id, group_id), "group", group_id)
@@ -38,16 +45,18 @@ class InMemoryOrganizationGroupStore:
         if decided is None:
             return stored
         if decided[0].name != stored.name:
-            self._refuse_owner(stored)
+            self._refuse_owner(stored, teams)
         self._store(*decided)
         return decided[0]
 
-    async def delete(self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent) -> bool:
+    async def delete(
+        self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent, *, teams: Teams = None
+    ) -> bool:
         """Remove a group."""
         stored = await self._get(organization_id, group_id)
         if stored is None:
             return False
-        self._refuse_owner(stored)
+        self._refuse_owner(stored, teams)
         del self._state.organization_groups[group_id]
         self._state.record(audit)
         return True
@@ -99,19 +108,9 @@ class InMemoryOrganizationGroupStore:
             claimed = tuple(each for each in group.members_by_claim if each != user_id)
             self._put(replace(group, members=members, members_by_claim=claimed))
 
-    def _refuse_owner(self, group: OrganizationGroup) -> None:
-        state, of = self._state, (group.organization_id, group.name)
-        agents = [each[-1] for each in state.agents.values() if each[-1].id not in state.deleted_agents]
-        threads = [each.thread for each in state.threads.values()]
-        owned: dict[str, list[str]] = {
-            "agents": sorted(each.config.name for each in agents if (each.organization_id, each.team) == of),
-            "MCP servers": sorted(
-                each.config.slug for each in state.servers.values() if (each.organization_id, each.team) == of
-            ),
-            "threads": sorted(str(each.id) for each in threads if (each.organization_id, each.team) == of),
-        }
-        if any(owned.values()):
-            raise group_owns(group.name, owned)
+    def _refuse_owner(self, group: OrganizationGroup, teams: Teams) -> None:
+        if owned := owned_by(self._state, group.organization_id, group.name):
+            raise group_owns(group.name, owned, named=sees(teams, group.name))
 
     async def _get(self, organization_id: OrganizationId, group_id: GroupId) -> OrganizationGroup | None:
         return next((each for each in await self.all(organization_id) if each.id == group_id), None)

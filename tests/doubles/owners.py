@@ -9,6 +9,7 @@ from domain.ids import (
     ApprovalId,
     GatewaySessionId,
     McpServerId,
+    OrganizationId,
     RunId,
     ScheduleId,
     SourceId,
@@ -50,6 +51,21 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
         elif "workflow_run_id" not in entry.details:
             return False
     return all(owners is not None and all(sees(teams, owner) for owner in owners) for owners in owned)
+
+
+def owned_by(state: InMemoryState, organization_id: OrganizationId, name: str) -> dict[str, list[str]]:
+    """Names of what belongs to the group, by kind."""
+    of = (organization_id, name)
+    agents = [each[-1] for each in state.agents.values() if each[-1].id not in state.deleted_agents]
+    threads = [each.thread for each in state.threads.values()]
+    owned: dict[str, list[str]] = {
+        "agents": sorted(each.config.name for each in agents if (each.organization_id, each.team) == of),
+        "MCP servers": sorted(
+            each.config.slug for each in state.servers.values() if (each.organization_id, each.team) == of
+        ),
+        "threads": sorted(str(each.id) for each in threads if (each.organization_id, each.team) == of),
+    }
+    return {kind: names for kind, names in owned.items() if names}
 
 
 def _owners(state: InMemoryState, identifier: str) -> tuple[str | None, ...] | None:

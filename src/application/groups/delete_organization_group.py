@@ -41,5 +41,6 @@ class DeleteOrganizationGroup:
         principal.require(Permission.GROUPS_MANAGE)
         group_id = await self._checks.own_group(principal.organization_id, command.group)
         audit = audit_entry(principal, AuditAction.GROUP_DELETED, group_id, ids=self._ids, at=self._clock.now())
-        if not await self._groups.delete(principal.organization_id, group_id, audit):
+        teams = principal.visible_teams
+        if not await self._groups.delete(principal.organization_id, group_id, audit, teams=teams):
             raise not_found("group", command.group)

@@ -73,7 +73,7 @@ class UpdateOrganizationGroup:
             changed = replace(changed, version=stored.version + 1, changed_at=now)
             return changed, self._entry(principal, stored, changed, now)
 
-        return await self._groups.change(organization_id, group_id, decide)
+        return await self._groups.change(organization_id, group_id, decide, teams=principal.visible_teams)
 
     def _entry(
         self, principal: Principal, before: OrganizationGroup, after: OrganizationGroup, now: datetime

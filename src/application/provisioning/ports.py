@@ -61,7 +61,8 @@ class GroupStore(Protocol):
     """Groups that directories manage."""
 
     async def add_group(self, group: Group, audit: AuditEvent) -> Group:
-        """Members who are no users of the organization are left out. Raises CONFLICT `group_name_taken`."""
+        """Members who are no users of the organization are left out. Raises CONFLICT `group_name_taken`, also for the name of another group,
+        of whatever kind, that owns something."""
 
     async def group(self, provider: IdentityProvider, group_id: GroupId) -> Group | None: ...
 

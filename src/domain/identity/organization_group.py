@@ -70,14 +70,19 @@ class OrganizationGroup:
         return any(each.matches(provider_id, claims) for each in self.claims)
 
 
-def group_owns(name: str, owned: Mapping[str, Sequence[str]]) -> ServiceError:
-    """`owned`: names of what belongs to the group, by kind."""
-    said = "; ".join(f"{kind}: {', '.join(names)}" for kind, names in owned.items() if names)
+def group_owns(name: str, owned: Mapping[str, Sequence[str]], *, named: bool) -> ServiceError:
+    """`owned`: the first names of what belongs to the group, by kind. They are `named` to who sees them."""
+    said = "; ".join(f"{kind}: {', '.join(names)}" if named else kind for kind, names in owned.items() if names)
     return conflict("group_owns", f"What belongs to the group {name!r} must be given to another one first. {said}.")
 
 
 def group_name_taken() -> ServiceError:
     return conflict("group_name_taken", "The organization has another group of this name.")
+
+
+def name_of_owner() -> ServiceError:
+    """For a group of a directory: its members would see what the other group owns."""
+    return conflict("group_name_taken", "Another group of this name owns agents, MCP servers or threads.")
 
 
 def _is_line(text: str, most: int) -> bool:

@@ -155,6 +155,11 @@ async def test_a_group_that_owns_something_is_neither_deleted_nor_renamed(
     assert "guide" in str(refused["detail"])
     assert "files" in str(refused["detail"])
     problem_of(await service.call("PATCH", f"/v1/groups/{TEAM}", json={"name": "money"}), 409, "group_owns")
+    for method, body in (("DELETE", None), ("PATCH", {"name": "money"})):
+        told = await service.call(method, f"/v1/groups/{TEAM}", json=body, token=OUTSIDER)
+        detail = str(problem_of(told, 409, "group_owns")["detail"])
+        assert "agents" in detail
+        assert not [known for known in ("guide", "files", names["thread_id"]) if known in detail]
 
 
 async def test_a_team_is_a_group_that_one_is_in(service: Service, team: str) -> None:

@@ -28,6 +28,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from application.system.pages import SEARCHED, Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import OrganizationId
+from domain.teams import Teams
 from infrastructure.persistence.columns.column_types import micros, moment_of
 from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.persistence.columns.teams import seen_by
@@ -170,13 +171,15 @@ def sorted_page(
 
 
 def among_newest(
-    table: Table, organization_id: OrganizationId, *, until: datetime | None = None
+    table: Table, organization_id: OrganizationId, *, until: datetime | None = None, teams: Teams = None
 ) -> ColumnElement[bool]:
-    """Whether a row is among the `SEARCHED` newest of the organization that were created before `until`. Their index
-    bounds what conditions without one read."""
+    """Whether a row is among the `SEARCHED` newest of the organization that were created before `until` and, with `teams`, are
+    seen. Their index bounds what conditions without one read."""
     newest = table.alias("newest")
     mine = newest.c.organization_id == organization_id
     wanted = mine if until is None else and_(mine, newest.c.created_at < until)
+    if teams is not None:
+        wanted = and_(wanted, *seen_by(teams, newest.c.team))
     oldest = select(newest.c.created_at).where(wanted).order_by(newest.c.created_at.desc(), newest.c.id.desc())
     since = oldest.offset(SEARCHED - 1).limit(1).scalar_subquery()
     return table.c.created_at >= func.coalesce(since, literal(moment_of(0), table.c.created_at.type))

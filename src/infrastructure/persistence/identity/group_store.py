@@ -3,19 +3,27 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sqlalchemy import Connection, bindparam, delete, select, update
+from sqlalchemy import Connection, bindparam, delete, select, union_all, update
 
 from application.provisioning.ports import GroupChange
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict, existing
 from domain.identity.identity_provider import IdentityProvider
+from domain.identity.organization_group import name_of_owner
 from domain.identity.provisioning import Group
 from domain.ids import GroupId, IdentityProviderId, OrganizationId, UserId
 from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.database import SYSTEM, Database, Unit, duplicates_as
-from infrastructure.persistence.tables import provisioned_user, user_account, user_group, user_group_member
+from infrastructure.persistence.identity.group_owners import owned_by_group
+from infrastructure.persistence.tables import (
+    organization_group,
+    provisioned_user,
+    user_account,
+    user_group,
+    user_group_member,
+)
 
 _groups = select(user_group).where(user_group.c.organization_id == bindparam("of_organization"))
 _all = _groups.order_by(user_group.c.name, user_group.c.id)
@@ -45,6 +53,17 @@ _names = (
     )
     .order_by(user_group.c.name)
 )
+_others_of_name = union_all(
+    select(organization_group.c.id).where(
+        organization_group.c.organization_id == bindparam("of_organization"),
+        organization_group.c.name == bindparam("named"),
+    ),
+    select(user_group.c.id).where(
+        user_group.c.organization_id == bindparam("of_organization"),
+        user_group.c.name == bindparam("named"),
+        user_group.c.id != bindparam("of_group"),
+    ),
+)
 
 _group = row_fields(Group, without={"members"})
 
@@ -57,6 +76,7 @@ class SqlGroupStore:
 
     async def add_group(self, group: Group, audit: AuditEvent) -> Group:
         def unit(connection: Connection) -> Group:
+            _refuse_name_of_owner(connection, group)
             connection.execute(user_group.insert(), _group.write(group))
             stored = _store_members(connection, group)
             record(connection, audit)
@@ -95,6 +115,8 @@ class SqlGroupStore:
             if decided is None:
                 return stored
             changed, audit = decided
+            if changed.name != stored.name:
+                _refuse_name_of_owner(connection, changed)
             connection.execute(_change.values(_group.write(changed)), {"of_group": group_id})
             connection.execute(_drop_members, {"of_group": group_id})
             changed = _store_members(connection, changed)
@@ -123,6 +145,14 @@ class SqlGroupStore:
 
 def group_name_taken() -> ServiceError:
     return conflict("group_name_taken", "The directory has another group of this name.")
+
+
+def _refuse_name_of_owner(connection: Connection, group: Group) -> None:
+    """What belongs to the group of a name belongs to all groups of that name."""
+    wanted = {"of_organization": group.organization_id, "of_group": group.id, "named": group.name}
+    is_shared = connection.execute(_others_of_name, wanted).first() is not None
+    if is_shared and owned_by_group(connection, group.organization_id, group.name):
+        raise name_of_owner()
 
 
 def _wanted(provider: IdentityProvider, group_id: GroupId) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, delete, func, select, union, update
+from sqlalchemy import Connection, bindparam, delete, func, select, union, update
 
 from application.groups.ports import OrganizationGroupChange
 from domain.audit.event import AuditEvent
@@ -11,18 +11,17 @@ from domain.errors import conflict, existing
 from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, group_name_taken, group_owns
 from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, OrganizationId, UserId
+from domain.teams import Teams, sees
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import Database, Unit, duplicates_as
+from infrastructure.persistence.identity.group_owners import owned_by_group
 from infrastructure.persistence.tables import (
-    agent,
-    mcp_server,
     organization,
     organization_group,
     organization_group_member,
-    thread,
     user_account,
     user_group,
     user_group_member,
@@ -47,7 +46,10 @@ _members = select(organization_group_member).where(_member.organization_id == bi
 _members_of = _members.where(_member.group_id == bindparam("of_group"))
 _drop_members = delete(organization_group_member).where(_member.group_id == bindparam("of_group"))
 _of_user = (_member.organization_id == bindparam("of_organization"), _member.user_id == bindparam("of_user"))
-_drop_claimed = delete(organization_group_member).where(*_of_user, _member.by_claim.is_(True))
+_claimed = select(_member.group_id).where(*_of_user, _member.by_claim.is_(True))
+_drop_claimed = delete(organization_group_member).where(
+    *_of_user, _member.by_claim.is_(True), _member.group_id.in_(bindparam("of_groups", expanding=True))
+)
 _leave = delete(organization_group_member).where(*_of_user)
 # Parallel sign-ins of a person say the same.
 _insert_members = upsert(organization_group_member).on_conflict_do_nothing(["group_id", "user_id", "by_claim"])
@@ -74,20 +76,6 @@ _all_names = union(
     select(organization_group.c.name).where(_in_organization),
     select(user_group.c.name).where(user_group.c.organization_id == bindparam("of_organization")),
 )
-
-_OWNED_SHOWN = 5
-
-
-def _owned_by(table: Table, shown: Column[str], *conditions: ColumnElement[bool]) -> Select[str]:
-    of_team = (table.c.organization_id == bindparam("of_organization"), table.c.team == bindparam("of_team"))
-    return select(shown).where(*of_team, *conditions).order_by(shown).limit(_OWNED_SHOWN)
-
-
-_owned = {
-    "agents": _owned_by(agent, agent.c.name, agent.c.deleted_at.is_(None)),
-    "MCP servers": _owned_by(mcp_server, mcp_server.c.slug),
-    "threads": _owned_by(thread, thread.c.id),
-}
 
 _group = row_fields(OrganizationGroup, without={"members", "members_by_claim"})
 
@@ -124,7 +112,12 @@ class SqlOrganizationGroupStore:
         return await self._database.read(read, scope=organization_id)
 
     async def change(
-        self, organization_id: OrganizationId, group_id: GroupId, decide: OrganizationGroupChange
+        self,
+        organization_id: OrganizationId,
+        group_id: GroupId,
+        decide: OrganizationGroupChange,
+        *,
+        teams: Teams = None,
     ) -> OrganizationGroup:
         wanted = {"of_organization": organization_id, "of_group": group_id}
 
@@ -136,7 +129,7 @@ class SqlOrganizationGroupStore:
                 return stored
             changed, audit = decided
             if changed.name != stored.name:
-                _refuse_owner(connection, organization_id, stored.name)
+                _refuse_owner(connection, organization_id, stored.name, teams)
             connection.execute(_change.values(_group.write(changed)), wanted)
             connection.execute(_drop_members, {"of_group": group_id})
             _store_members(connection, changed)
@@ -145,14 +138,16 @@ class SqlOrganizationGroupStore:
 
         return await self._write(unit, organization_id)
 
-    async def delete(self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent) -> bool:
+    async def delete(
+        self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent, *, teams: Teams = None
+    ) -> bool:
         wanted = {"of_organization": organization_id, "of_group": group_id}
 
         def unit(connection: Connection) -> bool:
             row = connection.execute(_lock, wanted).first()
             if row is None:
                 return False
-            _refuse_owner(connection, organization_id, row.name)
+            _refuse_owner(connection, organization_id, row.name, teams)
             connection.execute(_delete, wanted)
             record(connection, audit)
             return True
@@ -176,12 +171,16 @@ class SqlOrganizationGroupStore:
         return tuple(group for row in rows if (group := _of_row(row, ())).claims)
 
     async def set_claimed(self, user: User, groups: Collection[GroupId]) -> None:
-        wanted = {"of_organization": user.organization_id, "of_user": user.id, "of_groups": list(groups)}
+        wanted = {"of_organization": user.organization_id, "of_user": user.id}
 
         def unit(connection: Connection) -> None:
-            connection.execute(_drop_claimed, wanted)
+            # Only the difference: each change of members is announced to all processes.
+            stored = set(connection.execute(_claimed, wanted).scalars())
+            if left := stored - set(groups):
+                connection.execute(_drop_claimed, {**wanted, "of_groups": list(left)})
             # A group may have been deleted meanwhile.
-            found = connection.execute(_claimable, wanted).scalars().all() if groups else ()
+            joined = [*set(groups) - stored]
+            found = connection.execute(_claimable, {**wanted, "of_groups": joined}).scalars().all() if joined else ()
             _insert(connection, user.organization_id, [(group, user.id, True) for group in found])
 
         await self._database.write(unit, scope=user.organization_id)
@@ -213,14 +212,9 @@ class SqlOrganizationGroupStore:
             return await self._database.write(unit, scope=organization_id)
 
 
-def _refuse_owner(connection: Connection, organization_id: OrganizationId, name: str) -> None:
-    wanted = {"of_organization": organization_id, "of_team": name}
-    owned = {
-        kind: [str(each) for each in connection.execute(statement, wanted).scalars()]
-        for kind, statement in _owned.items()
-    }
-    if any(owned.values()):
-        raise group_owns(name, owned)
+def _refuse_owner(connection: Connection, organization_id: OrganizationId, name: str, teams: Teams) -> None:
+    if owned := owned_by_group(connection, organization_id, name):
+        raise group_owns(name, owned, named=sees(teams, name))
 
 
 def _store_members(connection: Connection, group: OrganizationGroup) -> None:

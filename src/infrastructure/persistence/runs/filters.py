@@ -8,6 +8,7 @@ from application.runs.ports import RunFilter
 from domain.ids import OrganizationId
 from domain.json_value import JsonValue
 from domain.runs.run import RunStatus
+from domain.teams import Teams
 from infrastructure.persistence.columns.paging import among_newest
 from infrastructure.persistence.tables import run, run_request, tool_call
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -24,8 +25,10 @@ _call = type_coerce(tool_call.c.call, Text)
 changed_at = func.coalesce(run.c.finished_at, run.c.started_at, run.c.created_at)
 
 
-def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
-    """All of them must hold."""
+def conditions(
+    organization_id: OrganizationId, wanted: RunFilter, *, teams: Teams = None
+) -> Iterator[ColumnElement[bool]]:
+    """All of them must hold. What is searched are the newest runs that `teams` see."""
     statuses = (*wanted.statuses, *(() if wanted.status is None else (wanted.status,)))
     indexed = _indexed(statuses)
     is_open = indexed is is_unfinished
@@ -55,7 +58,7 @@ def conditions(organization_id: OrganizationId, wanted: RunFilter) -> Iterator[C
     if wanted.until is not None:
         yield run.c.created_at < wanted.until
     if searches := tuple(_searches(wanted)):
-        yield among_newest(run, organization_id, until=wanted.until)
+        yield among_newest(run, organization_id, until=wanted.until, teams=teams)
         yield from searches
 
 

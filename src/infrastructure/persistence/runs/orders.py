@@ -4,6 +4,7 @@ from sqlalchemy import BigInteger, ColumnElement, Label, cast, func, type_coerce
 
 from application.runs.ports import RunFilter, RunOrder
 from domain.ids import OrganizationId
+from domain.teams import Teams
 from infrastructure.persistence.columns.paging import Sort, among_newest, by_moment
 from infrastructure.persistence.tables import run
 
@@ -27,6 +28,8 @@ def added_columns(order: RunOrder) -> tuple[Label[int], ...]:
     return (_FIGURES[order],) if order in _FIGURES else ()
 
 
-def bounds(organization_id: OrganizationId, wanted: RunFilter, order: RunOrder) -> tuple[ColumnElement[bool], ...]:
-    """Which runs are sorted: all, or the newest ones."""
-    return (among_newest(run, organization_id, until=wanted.until),) if order in _FIGURES else ()
+def bounds(
+    organization_id: OrganizationId, wanted: RunFilter, order: RunOrder, *, teams: Teams
+) -> tuple[ColumnElement[bool], ...]:
+    """Which runs are sorted: all, or the newest ones that `teams` see."""
+    return (among_newest(run, organization_id, until=wanted.until, teams=teams),) if order in _FIGURES else ()

@@ -143,7 +143,11 @@ class SqlRunStore:
             return await self._database.read(
                 lambda connection: newest_run(connection, organization_id, wanted), scope=organization_id
             )
-        all_of = (*bounds(organization_id, wanted, order), *conditions(organization_id, wanted))
+        teams = request.teams
+        all_of = (
+            *bounds(organization_id, wanted, order, teams=teams),
+            *conditions(organization_id, wanted, teams=teams),
+        )
         keys = select(run.c.id).where(*all_of)
         # Row security asks for the organization in both tables, which PostgreSQL takes for two independent conditions: it expects
         # one run, and would read all requests rather than those of a page.
@@ -165,7 +169,7 @@ class SqlRunStore:
         return await self._database.read(unit, scope=organization_id)
 
     async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
-        found = select(run.c.id).where(*conditions(organization_id, wanted), *seen_by(teams, run.c.team))
+        found = select(run.c.id).where(*conditions(organization_id, wanted, teams=teams), *seen_by(teams, run.c.team))
         if run_request in found.get_final_froms():
             found = found.where(run_request.c.run_id == run.c.id)
         if wanted.is_counted_among_newest:
@@ -177,8 +181,9 @@ class SqlRunStore:
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         # No index has this order, so the newest runs bound what is sorted.
-        seen = seen_by(request.teams, run.c.team)
-        all_of = (among_newest(run, organization_id), *conditions(organization_id, wanted), *seen)
+        teams = request.teams
+        newest = among_newest(run, organization_id, teams=teams)
+        all_of = (newest, *conditions(organization_id, wanted, teams=teams), *seen_by(teams, run.c.team))
         statement = select_run.add_columns(_changed_at).where(*all_of)
         counted = select(func.count()).select_from(run).join(run_request, run_request.c.run_id == run.c.id)
 

@@ -94,7 +94,7 @@ class SqlThreadStore:
         if forked_from is not None:
             statement = statement.where(thread.c.forked_from == forked_from)
         if search:
-            statement = statement.where(among_newest(thread, organization_id), opening_has(search))
+            statement = statement.where(among_newest(thread, organization_id, teams=request.teams), opening_has(search))
         return await self._database.read(
             newest_page(
                 statement,
