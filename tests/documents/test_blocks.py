@@ -35,7 +35,7 @@ NOT_RUN = {
     "docs/guides/postgresql.md": 4,
     "docs/guides/retention.md": 2,
     "docs/guides/secrets-and-auth.md": 5,
-    "docs/guides/sign-in.md": 6,
+    "docs/guides/sign-in.md": 7,
     "docs/guides/structured-output.md": 1,
     "docs/guides/upgrade.md": 2,
 }
