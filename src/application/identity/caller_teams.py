@@ -56,20 +56,26 @@ class CallerTeams:
         key = await self._identities.key(organization_id, actor)
         if key is None:
             return _NONE
+        return await self.of_key(key)
+
+    async def of_key(self, key: ApiKey) -> Teams:
+        """Those of the stored key."""
         if await self._manages(key):
             return None
-        return await self._of_creator(organization_id, key.person_id)
+        return await self._of_creator(key.organization_id, key.person_id)
+
+    async def of_user(self, user: User) -> Teams:
+        """Those of the stored user, who is admitted."""
+        if await self._manages(user):
+            return None
+        return await self._memberships.groups_of(user.organization_id, user.id)
 
     async def _of_creator(self, organization_id: OrganizationId, user_id: UserId | None) -> Teams:
         return None if user_id is None else await self._of_user(organization_id, user_id)
 
     async def _of_user(self, organization_id: OrganizationId, user_id: UserId) -> Teams:
         user = await self._users.admitted(organization_id, user_id)
-        if user is None:
-            return _NONE
-        if await self._manages(user):
-            return None
-        return await self._memberships.groups_of(organization_id, user_id)
+        return _NONE if user is None else await self.of_user(user)
 
     async def _manages(self, holder: ApiKey | User) -> bool:
         granted = await granted_to(holder, self._roles)

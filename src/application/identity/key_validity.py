@@ -10,6 +10,7 @@ from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
 from domain.ids import UserId
+from domain.teams import Teams
 
 
 class KeyValidity:
@@ -35,10 +36,11 @@ class KeyValidity:
         self._teams = caller_teams
         self._clock = clock
 
-    async def require(self, principal: Principal) -> Principal:
-        """The caller with their teams as they are now. Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or
-        the user not admitted."""
+    async def require(self, principal: Principal) -> Teams:
+        """The teams that the caller sees now, with the role that they have now. Who acts as another user sees what they saw.
+        Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or the user not admitted."""
         expires_at: datetime | None
+        user, key = None, None
         known = self._cache.of_key(principal.key_id)
         if principal.impersonation_id is not None:
             await self._as_others.require(principal.organization_id, principal.impersonation_id)
@@ -56,4 +58,8 @@ class KeyValidity:
         if revoked or (expires_at is not None and expires_at <= self._clock.now()):
             detail = "The API key or token has expired or was revoked."
             raise ServiceError("token_invalid", ErrorKind.UNAUTHENTICATED, detail)
-        return await self._teams.told(principal) if principal.teams else principal
+        if user is not None:
+            return await self._teams.of_user(user)
+        if key is not None:
+            return await self._teams.of_key(key)
+        return (principal if known is None else known.principal).visible_teams

@@ -4,6 +4,7 @@ from application.runs.ports import SourceFiles
 from domain.errors import not_found
 from domain.ids import OrganizationId, ThreadId
 from domain.sources.source import Source
+from domain.teams import Teams
 from domain.threads.attachments import AttachedSource, attachment, require_few_attachments, require_small
 from domain.threads.message import UserContent
 
@@ -13,16 +14,18 @@ async def attached_content(
     organization_id: OrganizationId,
     thread_id: ThreadId | None,
     given: tuple[UserContent | AttachedSource, ...],
+    *,
+    teams: Teams = None,
 ) -> tuple[UserContent, ...]:
     """The content with sources of the thread as images and files. Content without sources is not bounded here: stored
-    inputs of schedules and failed runs may be from before the bounds. Raises NOT_FOUND `source_not_found`, INVALID
-    `attachments_too_large`."""
+    inputs of schedules and failed runs may be from before the bounds. Raises NOT_FOUND `source_not_found`, also for
+    those of other teams than `teams`, INVALID `attachments_too_large`."""
     content: list[UserContent] = []
     attaches = any(isinstance(part, AttachedSource) for part in given)
     size = require_few_attachments(given, "input") if attaches else 0
     for part in given:
         if isinstance(part, AttachedSource):
-            source = await sources.get(organization_id, part.source_id)
+            source = await sources.get(organization_id, part.source_id, teams=teams)
             if source is None or source.thread_id != thread_id:
                 raise not_found("source", part.source_id)
             size += source.size

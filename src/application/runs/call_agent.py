@@ -14,6 +14,7 @@ from application.runs.ports import KEY_LIFETIME, RunReader, events_topic, status
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
+from application.threads.ports import ThreadStore
 from application.tools.agent_calls import AgentCall, AgentReply
 from domain.errors import ServiceError, Violation, conflict, existing, invalid, is_storage_away, not_found
 from domain.ids import RunId, derived_id
@@ -34,6 +35,7 @@ _PAGE = 500
 class CallAgent:
     """Rules:
     - The run belongs to the caller, on its own thread, under its agent's policies, limits and budgets.
+      It belongs to the team of the caller's thread.
       The calling agent's allowlist and policies apply to it, too (`caller_rules`).
     - A call repeated with its key gets the same run.
     - An abandoned or timed-out call cancels the run that it started, unless the run is suspended.
@@ -50,6 +52,7 @@ class CallAgent:
         start_run: StartRun,
         cancel_run: CancelRun,
         runs: RunReader,
+        threads: ThreadStore,
         wakeups: Wakeups,
         clock: Clock,
         called_runs: CalledRuns | None = None,
@@ -59,6 +62,7 @@ class CallAgent:
         self._start_run = start_run
         self._cancel_run = cancel_run
         self._runs = runs
+        self._threads = threads
         self._wakeups = wakeups
         self._clock = clock
         self._suspended_wait_s = suspended_wait_s
@@ -105,11 +109,13 @@ class CallAgent:
             depth=caller.depth + 1,
             agent_id=caller.agent_id,
         )
+        thread = await self._threads.get(caller.principal.organization_id, caller.thread_id)
         started = await self._start_run.execute(
             StartRunCommand(
                 principal=caller.principal,
                 agent=call.agent.agent_id,
                 input=(TextContent(text=str(asked)),),
+                team=existing(thread, "thread", caller.thread_id).team,
                 called_by=called_by,
                 wired=call.agent.wired,
                 run_id=run_id,

@@ -383,8 +383,8 @@ def control_topic(run_id: RunId) -> str:
 class SourceFiles(Protocol):
     """Sources of threads, with their bytes."""
 
-    async def get(self, organization_id: OrganizationId, source_id: SourceId) -> Source | None:
-        """The source, or None."""
+    async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
+        """The source, or None; of threads that teams own, only of those of `teams`."""
 
     async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
         """The part at a position; None after the last one."""

@@ -36,6 +36,7 @@ from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, OPERATORS_ONLY, ModelSettings
 from domain.runs.run import MultitaskStrategy, Run, RunStatus
+from domain.runs.starting import team_of_thread
 from domain.runs.webhook import Webhook, WebhookNote
 from domain.schedules.firing import Firing
 from domain.threads.attachments import AttachedSource
@@ -53,6 +54,7 @@ class StartRunCommand:
     - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's.
     - `lane` is the agent's by default.
     - `wired` nodes replace the agent's tools (for workflows).
+    - `team` is whose a new thread is, unless it gets the agent's.
     - `called_by` is the caller of the agent as a tool.
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
@@ -66,6 +68,7 @@ class StartRunCommand:
     agent: str
     input: tuple[UserContent | AttachedSource, ...]
     thread_id: ThreadId | None = None
+    team: str | None = None
     strategy: MultitaskStrategy = MultitaskStrategy.ENQUEUE
     lane: Lane | None = None
     limits: LimitSettings = LimitSettings()
@@ -147,7 +150,7 @@ class StartRun:
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
         """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
-        (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`, `user_runs_full`.
+        (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_of_another_team`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`, `user_runs_full`.
         """
         command.principal.require(Permission.RUNS_START)
         _require_role_for(command.model_settings, command.principal)
@@ -175,15 +178,16 @@ class StartRun:
             models=self._models,
             prices=self._prices,
         )
-        new_thread = None
+        new_thread, team = None, agent.team
         thread_id = command.thread_id
         if thread_id is None:
             thread_id = ThreadId(self._ids.new("thr"))
-            new_thread = Thread(
-                id=thread_id, organization_id=organization_id, metadata={}, created_at=now, team=agent.team
-            )
+            team = team_of_thread(thread_id, command.team, agent.team, visible=None)
+            new_thread = Thread(id=thread_id, organization_id=organization_id, metadata={}, created_at=now, team=team)
         run_id = command.run_id or self.new_id()
-        content = await attached_content(self._sources, organization_id, command.thread_id, command.input)
+        content = await attached_content(
+            self._sources, organization_id, command.thread_id, command.input, teams=command.principal.visible_teams
+        )
         guard = CanaryGuard.of(agent, run_id)
         client_tools = tuple(map(guard.client_tool, command.client_tools))
         require_valid(client_tools)
@@ -212,7 +216,7 @@ class StartRun:
             instructions=None if command.instructions is None else guard.words(command.instructions),
             history_key=command.history_key,
             client_request=None if command.client_request is None else guard.without(command.client_request),
-            team=agent.team,
+            team=team,
         )
         started = await self._runs.start(
             NewRun(

@@ -11,12 +11,13 @@ from application.runs.ports import RunOutcome, RunReader, events_topic, status_t
 from application.runs.shared_events import SharedEvents
 from application.system.ports import Clock
 from application.system.wakeups import Subscription, Wakeups
-from domain.errors import ServiceError, is_storage_away
+from domain.errors import ServiceError, is_storage_away, not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import RunId
 from domain.runs.events import RunEvent, RunEventType
 from domain.runs.run import Run, RunStatus
+from domain.teams import sees
 
 T = TypeVar("T")
 
@@ -97,7 +98,7 @@ class WatchRun:
         async def events_after(last: int) -> tuple[RunEvent, ...]:
             found = await self._events.after(principal.organization_id, run_id, after_seq=last, limit=_PAGE)
             if found:
-                await self._keys.require(principal)
+                await self._require_seen(principal, run)
             return found
 
         async with self._wakeups.subscribe(events_topic(run_id)) as woken:
@@ -137,12 +138,18 @@ class WatchRun:
 
     async def _shown(self, principal: Principal, run_id: RunId) -> Run:
         run = await self._get(principal, run_id)
-        return (await self._keys.require(principal)).found(run, "run", run_id)
+        await self._require_seen(principal, run)
+        return run
 
     async def _told(self, principal: Principal, run_id: RunId) -> RunOutcome:
         principal.require(Role.VIEWER)
         outcome = principal.found(await self._runs.outcome(principal.organization_id, run_id), "run", run_id)
-        return (await self._keys.require(principal)).found(outcome, "run", run_id)
+        await self._require_seen(principal, outcome.run)
+        return outcome
+
+    async def _require_seen(self, principal: Principal, run: Run) -> None:
+        if not sees(await self._keys.require(principal), run.team):
+            raise not_found("run", run.id)
 
     async def _get(self, principal: Principal, run_id: RunId) -> Run:
         principal.require(Role.VIEWER)

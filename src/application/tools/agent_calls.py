@@ -6,7 +6,7 @@ from typing import Protocol
 
 from application.mcp.ports import ContentBlock, ContentKind, McpReply, ProgressCallback
 from domain.identity.api_key import Principal
-from domain.ids import AgentId, GatewaySessionId, RunId, ToolCallId
+from domain.ids import AgentId, GatewaySessionId, RunId, ThreadId, ToolCallId
 from domain.json_value import JsonObject
 from domain.tools.result import ToolResult
 from domain.tools.tool import AgentBinding
@@ -22,6 +22,7 @@ class AgentCaller:
 
     - `principal` starts the called run, which belongs to the caller.
     - `agent_id` is the agent of the session or run. Its allowlist and policies apply to the called run, too.
+    - `thread_id` is the thread of the session or run, whose team the called run belongs to.
     - `depth` is the number of nested agent calls; 0 for a session's own client, and for a run that nothing called.
     - `retry_key` identifies repeated requests of one call within a session.
     - Without `waits`, the call returns the state of the run once it is stored.
@@ -30,6 +31,7 @@ class AgentCaller:
 
     principal: Principal
     agent_id: AgentId
+    thread_id: ThreadId
     gateway_session_id: GatewaySessionId | None = None
     run_id: RunId | None = None
     depth: int = 0

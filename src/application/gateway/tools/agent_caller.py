@@ -24,6 +24,7 @@ def agent_caller(
         principal=opener,
         gateway_session_id=session.id,
         agent_id=session.agent_id,
+        thread_id=session.thread_id,
         depth=depth,
         retry_key=retry_key,
         waits=waits,

@@ -239,9 +239,12 @@ def _caller(session: RunSession, tool: Tool) -> AgentCaller | None:
     if tool.agent is None or run.requested_by is None:
         return None
     called_by = CalledBy.of(run.metadata)
+    # Which agents it may call is decided by its toolset: those of the team of its agent.
+    starter = Principal(key_id=run.requested_by, organization_id=run.organization_id, role=Role.RUNNER, teams=None)
     return AgentCaller(
-        principal=Principal(key_id=run.requested_by, organization_id=run.organization_id, role=Role.RUNNER),
+        principal=starter,
         agent_id=session.agent.id,
+        thread_id=run.thread_id,
         run_id=run.id,
         depth=0 if called_by is None else called_by.depth,
         moves=lambda: stop.fired in _MOVES,

@@ -4,8 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from domain.identity.organization_group import OrganizationGroup
+from domain.identity.role import Role
 from domain.identity.user import UserStatus
-from tests.builders import KEY, START, a_key, after
+from domain.ids import ApiKeyId, GroupId
+from tests.builders import KEY, ORG, START, a_key, after
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.people_builders import (
@@ -79,3 +82,21 @@ async def test_who_acts_as_another_user_reads_until_that_is_over() -> None:
     ports.state.impersonations[begun.id] = replace(begun, ended_at=START)
     with refused("token_invalid"):
         await ports.keys.require(caller)
+
+
+@pytest.mark.requirement("P2")
+async def test_teams_are_those_of_the_role_and_the_groups_that_one_has_now() -> None:
+    ports, ann = Ports(), a_user(role=Role.ADMIN).principal(after(60))
+    admins, anns = replace(a_principal(Role.ADMIN), key_id=KEY), ApiKeyId("key_anns")
+    ports.state.keys[anns] = replace(a_key(anns, role=Role.OPERATOR), person_id=USER)
+    hers = replace(a_principal(Role.OPERATOR), key_id=anns, key_of=USER)
+    ports.state.users[USER] = a_user(role=Role.ADMIN)
+    for caller in (ann, admins, hers):
+        assert await ports.keys.require(caller) is None
+    ports.state.users[USER] = a_user(role=Role.OPERATOR)
+    group = OrganizationGroup(
+        id=GroupId("grp_1"), organization_id=ORG, name="finance", members=(USER,), created_at=START, changed_at=START
+    )
+    ports.state.organization_groups[group.id] = group
+    for caller in (ann, hers):
+        assert await ports.keys.require(caller) == frozenset({"finance"})

@@ -16,13 +16,19 @@ from domain.ids import AgentId, RunId
 from domain.runs.called_by import CalledBy
 from domain.runs.run import RunStatus
 from domain.threads.message import TextContent
+from tests.builders import THREAD
+from tests.doubles.threads import InMemoryThreadStore
 from tests.refusals import refused
 from tests.unit.application.runs.doubles import says
 from tests.unit.application.runs.harness import ADMIN, RunHarness
 from tests.unit.application.runs.test_calling_agents import a_call
 
 CALLER = AgentCaller(
-    principal=replace(ADMIN, role=Role.RUNNER), agent_id=AgentId("agt_caller"), run_id=RunId("run_caller"), depth=0
+    principal=replace(ADMIN, role=Role.RUNNER),
+    agent_id=AgentId("agt_caller"),
+    thread_id=THREAD,
+    run_id=RunId("run_caller"),
+    depth=0,
 )
 
 pytestmark = pytest.mark.requirement("F5")
@@ -37,6 +43,7 @@ def calling(harness: RunHarness, called_runs: CalledRuns | None = None) -> CallA
         start_run=harness.start_run(),
         cancel_run=CancelRun(runs=runs, stop_run=stop_run),
         runs=runs,
+        threads=InMemoryThreadStore(harness.state),
         wakeups=harness.wakeups,
         clock=clock,
         called_runs=called_runs,

@@ -1,6 +1,7 @@
 """Sources of the thread in the input of a run."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 from pytest_mock import MockerFixture
@@ -10,9 +11,9 @@ from application.runs.ports import SourceFiles
 from domain.ids import ThreadId
 from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, AttachedSource
 from domain.threads.message import FileContent, ImageContent, TextContent, UserContent
-from tests.builders import ORG, THREAD, a_thread_id
+from tests.builders import ORG, THREAD, a_thread, a_thread_id
 from tests.doubles.sources import InMemorySourceStore
-from tests.doubles.state import InMemoryState
+from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.stored_source import StoredSource
 from tests.refusals import refused
 from tests.unit.application.sources.files import a_source, a_stored_source
@@ -66,3 +67,14 @@ async def test_too_many_sources_and_files_are_refused_before_a_source_is_read(mo
 async def test_a_stored_input_without_sources_is_taken_as_it_is() -> None:
     stored = (PICTURE,) * (MAX_ATTACHMENTS + 1)
     assert await attached_content(InMemorySourceStore(InMemoryState()), ORG, THREAD, stored) == stored
+
+
+@pytest.mark.requirement("P2")
+async def test_sources_of_the_thread_of_a_team_are_not_read_for_others() -> None:
+    state, one = InMemoryState(), a_stored_source(parts=(b"a",))
+    state.sources[one.source.id] = one
+    state.threads[THREAD] = StoredThread(thread=replace(a_thread(), team="finance"))
+    given, sources = (AttachedSource(source_id=one.source.id),), InMemorySourceStore(state)
+    with refused("source_not_found"):
+        await attached_content(sources, ORG, THREAD, given, teams=frozenset({"others"}))
+    assert await attached_content(sources, ORG, THREAD, given, teams=frozenset({"finance"}))

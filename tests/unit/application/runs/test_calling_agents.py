@@ -19,13 +19,18 @@ from domain.json_value import JsonValue
 from domain.runs.lane import Lane
 from domain.runs.run import RunStatus
 from domain.tools.tool import AgentBinding
+from tests.builders import THREAD, a_thread
+from tests.doubles.state import StoredThread
+from tests.doubles.threads import InMemoryThreadStore
+from tests.refusals import refused
 from tests.unit.application.runs.doubles import OneEventAtATime, asks, says
 from tests.unit.application.runs.harness import ADMIN, RunHarness
 
 CALLER = AgentCaller(
-    principal=replace(ADMIN, role=KeyRole.RUNNER),
+    principal=replace(ADMIN, role=KeyRole.RUNNER, teams=None),
     gateway_session_id=GatewaySessionId("gws_1"),
     agent_id=AgentId("agt_caller"),
+    thread_id=THREAD,
     waits=False,
 )
 ASKED: Mapping[str, JsonValue] = {"input": "What time is it?"}
@@ -40,6 +45,7 @@ def calling(harness: RunHarness, *, suspended_wait_s: float = 0.0) -> CallAgent:
         start_run=harness.start_run(),
         cancel_run=CancelRun(runs=runs, stop_run=stop_run),
         runs=runs,
+        threads=InMemoryThreadStore(harness.state),
         wakeups=harness.wakeups,
         clock=clock,
         suspended_wait_s=suspended_wait_s,
@@ -135,3 +141,18 @@ async def test_progress_is_told_from_events_of_which_large_messages_cut_pages_sh
     harness.runs = OneEventAtATime(harness.state, harness.wakeups)
     assert len(whole) > 1
     assert await told() == whole
+
+
+@pytest.mark.requirement("P2")
+async def test_the_run_of_an_agent_of_the_organization_belongs_to_the_team_that_called_it() -> None:
+    harness = RunHarness()
+    harness.state.threads[THREAD] = StoredThread(thread=replace(a_thread(), team="finance"))
+    run = await calling(harness).begun(a_call(harness))
+    assert run.team == harness.state.threads[run.thread_id].thread.team == "finance"
+    assert await calling(harness).begun(a_call(harness)) == run
+    harness.change_agent(team="others")
+    with refused("thread_of_another_team"):
+        await calling(harness).begun(a_call(harness, caller=replace(CALLER, retry_key="another")))
+    del harness.state.threads[THREAD]
+    with refused("thread_not_found"):
+        await calling(harness).begun(a_call(harness, caller=replace(CALLER, retry_key="third")))
