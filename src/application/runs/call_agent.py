@@ -10,11 +10,10 @@ from application.runs.agent_reply import progress_of, reply_of
 from application.runs.called_runs import CalledRuns
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, RunReader, events_topic, status_topic
+from application.runs.ports import KEY_LIFETIME, RunReader, StoredThreads, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
-from application.threads.ports import ThreadStore
 from application.tools.agent_calls import AgentCall, AgentReply
 from domain.errors import ServiceError, Violation, conflict, existing, invalid, is_storage_away, not_found
 from domain.ids import RunId, derived_id
@@ -52,7 +51,7 @@ class CallAgent:
         start_run: StartRun,
         cancel_run: CancelRun,
         runs: RunReader,
-        threads: ThreadStore,
+        threads: StoredThreads,
         wakeups: Wakeups,
         clock: Clock,
         called_runs: CalledRuns | None = None,

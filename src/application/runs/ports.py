@@ -380,6 +380,10 @@ def control_topic(run_id: RunId) -> str:
     return f"run.control:{run_id}"
 
 
+class StoredThreads(Protocol):
+    async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None: ...
+
+
 class SourceFiles(Protocol):
     """Sources of threads, with their bytes."""
 
