@@ -13,6 +13,7 @@ UNAUDITED = {
     "POST /v1/identity-providers/{identity_provider}/test": "reads metadata and keys of the provider, and changes no record",
     "POST /v1/sessions/end-all": "the caller of this case has no session: none ends",
     "POST /v1/threads": "an empty thread does nothing; its runs are audited",
+    "POST /v1/threads/{thread_id}/fork": "messages that the caller reads already, for later runs, which are audited",
     "POST /v1/threads/{thread_id}/messages": "text for a later run, which is audited",
     "POST /v1/mcp-servers/{server}/refresh": "reads; a tool that changed is audited when it is put in quarantine",
     "POST /v1/mcp-servers/{server}/connect": "changes no record; what is called is audited",

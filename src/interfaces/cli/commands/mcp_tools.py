@@ -54,8 +54,7 @@ def approve_tools(
     digest: DigestOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Approve tools that are new or changed since their approval, or TOOL that was rejected. Without TOOL and --all, show
-    the differences."""
+    """Approve new, changed or rejected tools. Without TOOL and --all, show the differences."""
     decision = _Decision(verb="approve", done="Approved", states=("quarantined", "rejected"), fields={})
     _decide(session_of(context), decision, slug, tool, everything=everything, digest=digest, as_json=as_json)
 
@@ -70,8 +69,8 @@ def reject_tools(
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for other people.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Reject tools that are new or changed since their approval: agents do not get them, and they wait for no one until
-    they change again. Without TOOL and --all, show the differences."""
+    """Reject new or changed tools. Agents do not get them, and they wait for no one until they change again. Without TOOL
+    and --all, show the differences."""
     fields: JsonObject = {} if reason is None else {"reason": reason}
     decision = _Decision(verb="reject", done="Rejected", states=("quarantined",), fields=fields)
     _decide(session_of(context), decision, slug, tool, everything=everything, digest=digest, as_json=as_json)

@@ -119,7 +119,7 @@ def fork_thread(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Create a thread with the messages of another one, and print its id. The messages have their ids in `thread show --json`."""
+    """Create a thread with the messages of another one. Its id is printed. The messages have their ids in `thread show --json`."""
     session = session_of(context)
     session.show(
         ThreadView,

@@ -38,7 +38,7 @@ def usage(
     ] = "day",
     as_json: JsonFlag = False,
 ) -> None:
-    """Show tokens and cost by day, agent, model or person, or calls by tool."""
+    """Show tokens and cost by day, agent, model or person. `--by tool` shows calls."""
     if by not in _CHOICES:
         raise wrong_choice("--by", by, _CHOICES)
     session = session_of(context)

@@ -37,7 +37,7 @@ def list_deliveries(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """List webhook deliveries, newest first: of a run, of the inbox, or of all."""
+    """List webhook deliveries, newest first. They are of a run, of the inbox, or of all."""
     given = {"state": state, "receiver": receiver}
     query = {name: value for name, value in given.items() if value is not None}
     is_of_all = is_of_all or bool(query)
@@ -71,7 +71,7 @@ def list_deliveries(
 
 @webhook_app.command("receivers", epilog="Example: dragoman webhook receivers")
 def list_receivers(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the receivers of webhooks with their newest delivery, the last used first."""
+    """List receivers of webhooks with their newest delivery. The last used is first."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
