@@ -57,6 +57,7 @@ def test_an_agent_that_exists_becomes_what_the_file_says_and_nothing_else(tmp_pa
             "lane": "normal",
             "max_queued": None,
             "max_running": None,
+            "team": None,
         }
     ]
     assert service.requests[-1].headers["if-match"] == '"3"'
