@@ -64,7 +64,7 @@ async def test_runs_without_an_event_lose_their_workers_and_are_submitted(ports:
     found = await ports.requeue(RequeueRunsCommand(principal=OPERATOR, idle_s=900))
     assert found == (a_run_id(1), a_run_id(2))
     ports.lines.stuck.assert_awaited_once_with(
-        ORG, since=FixedClock().now() - timedelta(seconds=900), agent_id=None, limit=MOST
+        ORG, since=FixedClock().now() - timedelta(seconds=900), agent_id=None, limit=MOST, teams=None
     )
     ports.queue.submit.assert_awaited_once_with(a_run_id(1), a_run_id(2))
     assert [call.kwargs["seen_seq"] for call in ports.leases.take_back.await_args_list] == [1, 2]
