@@ -17,5 +17,8 @@ async def test_only_who_manages_the_organization_sees_the_webhook_of_the_inbox(
     mocker: MockerFixture, role: Role, *, sees: bool
 ) -> None:
     reports = mocker.create_autospec(DeliveryReports, instance=True)
-    await ListWebhookReceivers(delivery_reports=reports).execute(a_principal(role))
-    reports.receivers.assert_awaited_once_with(ORG, has_notices=sees, limit=MAX_RECEIVERS)
+    principal = a_principal(role)
+    await ListWebhookReceivers(delivery_reports=reports).execute(principal)
+    reports.receivers.assert_awaited_once_with(
+        ORG, has_notices=sees, limit=MAX_RECEIVERS, teams=principal.visible_teams
+    )
