@@ -28,6 +28,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0083": ("0031", "adds an index"),
     "0109": ("0031", "adds sums of what the saved runs used"),
     "0114": ("0031", "adds an index"),
+    "0112": ("0031", "adds rejections of tools, of which there were none, and an index"),
     "0113": ("0031", "adds sums of calls, which begin with those after it"),
     "0102": ("0031", "adds to approvals what none from before has"),
     "0110": ("0031", "adds to threads what none from before has"),
