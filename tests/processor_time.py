@@ -1,20 +1,38 @@
 """A bound on processor time for tests of what hostile texts cost: wall clocks say nothing on a busy machine."""
 
 import gc
+import json
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+_FLOOR_S = 0.05
+"""Processor time of `_floor_work` on an ordinary machine."""
 
 
 class TooSlow(Exception):
     """The bound is reached."""
 
 
+def slowness() -> float:
+    """How many times longer than an ordinary machine this one takes at the moment, at least 1: a factor for bounds."""
+    began = time.thread_time()
+    _floor_work()
+    return max(1.0, (time.thread_time() - began) / _FLOOR_S)
+
+
+def _floor_work() -> int:
+    rows = [{"id": f"node{number}", "value": number, "names": [str(number)] * 4} for number in range(20_000)]
+    return len({row["id"]: row for row in json.loads(json.dumps(rows))})
+
+
 @contextmanager
 def processor_time(seconds: float) -> Iterator[None]:
     """Raises TooSlow when this process has worked for longer, also from within a regular expression. Main thread only.
 
+    A slow machine has more time (`slowness`).
     The garbage collector rests meanwhile: it would add the cost of what earlier tests left, and what is
     raised in a callback of the collector is lost.
     """
@@ -22,10 +40,11 @@ def processor_time(seconds: float) -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TooSlow
 
+    bound_s = seconds * slowness()
     before = signal.signal(signal.SIGVTALRM, stop)
     collects = gc.isenabled()
     gc.disable()
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, bound_s)
     try:
         yield
     finally:

@@ -9,11 +9,13 @@ from uuid import uuid4
 
 from tests.e2e.processes import resident_bytes
 from tests.e2e.service import Service
+from tests.processor_time import slowness
 
 Result = TypeVar("Result")
 
 BOUND_S = 0.25
-"""How long the service may be busy with something else while a client of another organization waits for an answer (bystander.py)."""
+"""How long the service may be busy with something else while a client of another organization waits for an answer (bystander.py).
+A slow machine has more."""
 LONGEST_S = 10.0
 """How long that client may wait in any case, on a machine that is busy with other things: frozen services took minutes."""
 MEMORY = 64 * 1024 * 1024
@@ -23,8 +25,9 @@ MEMORY = 64 * 1024 * 1024
 def unharmed(service: Service, attack: Callable[[], Result], *, memory: int = MEMORY) -> Result:
     """What the attack returns, which harms nobody."""
     before = resident_bytes(service.process.pid, peak=True)
+    bound_s = BOUND_S * slowness()
     result, busy_s, waited_s = _beside(service, attack)
-    assert busy_s <= BOUND_S, f"the service was busy for {busy_s:.2f} s during a request of another organization"
+    assert busy_s <= bound_s, f"the service was busy for {busy_s:.2f} s during a request of another organization"
     assert waited_s <= LONGEST_S, f"a request of another organization took {waited_s:.2f} s"
     assert resident_bytes(service.process.pid, peak=True) - before <= memory
     return result

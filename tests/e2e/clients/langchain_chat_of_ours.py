@@ -28,7 +28,8 @@ def main(url: str, key: str) -> None:
     shaped = model("shaped").with_structured_output(CITY).invoke("Where?")
     agent = create_agent(model("asks"), [weather])
     output = agent.invoke({"messages": [{"role": "user", "content": "The weather?"}]})["messages"][-1].content
-    report = {"told": told.content, "streamed": streamed, "shaped": shaped, "output": output, "called": called}
+    report = {"told": told.content, "streamed": streamed, "shaped": shaped, "output": output}
+    report["called"] = sorted(called)  # the functions of one turn are called side by side
     sys.stdout.write(json.dumps(report))
 
 

@@ -64,12 +64,15 @@ def dragoman(tmp_path_factory: pytest.TempPathFactory) -> DragomanHere:
     """With three servers installed: one of npm; a Python one of the newest generation, by uv where it is there; and one that needs
     an older SDK, by pip."""
     directory = tmp_path_factory.mktemp("estate")
+    data = directory / "data"
+    data.mkdir()
     dragoman = DragomanHere(directory / "home")
+    dragoman.environment["DRAGOMAN_MCP_WRITABLE"] = str(data)
     if shutil.which("npm") is not None:
         add_and_install(dragoman, "memory", "--kind", "npm", "--package", MEMORY, "--version", "2026.8.31")
     add_and_install(dragoman, "time", "--kind", "python", "--package", "mcp-server-time", PATH=path_with_uv(directory))
     sqlite = ("--package", "mcp-server-sqlite mcp<2", "--version", "2025.4.25")
-    add_and_install(dragoman, "sqlite", "--kind", "python", *sqlite, "--", "--db-path", str(directory / "data.db"))
+    add_and_install(dragoman, "sqlite", "--kind", "python", *sqlite, "--", "--db-path", str(data / "data.db"))
     return dragoman
 
 
