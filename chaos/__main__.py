@@ -8,7 +8,18 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from chaos import boundaries, connections, fair, kills, neighbours, postgres_outages, rolling_upgrade, soak, stories
+from chaos import (
+    boundaries,
+    connections,
+    fair,
+    kills,
+    leavers,
+    neighbours,
+    postgres_outages,
+    rolling_upgrade,
+    soak,
+    stories,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +41,7 @@ PARTS: Mapping[str, Part] = {
     "neighbours": Part(
         about="an organization beside another one's hostile servers", options=neighbours.options, run=neighbours.run
     ),
+    "people": Part(about="remove people who use every way into a service", options=leavers.options, run=leavers.run),
     "postgres-outages": Part(
         about="stop and crash PostgreSQL and end its sessions under runs in hand",
         options=postgres_outages.options,

@@ -54,6 +54,15 @@ async def test_all_listeners_of_a_topic_are_woken_and_nobody_else(stores: Stores
         assert not await other.wait(0)
 
 
+async def test_a_listener_of_several_topics_is_woken_by_each(stores: Stores) -> None:
+    async with stores.wakeups.subscribe("a", "b") as subscription:
+        for topic in ("a", "b"):
+            stores.wakeups.wake(topic)
+            assert await subscription.wait(SOON_S)
+        stores.wakeups.wake("c")
+        assert not await subscription.wait(0)
+
+
 async def test_several_topics_are_woken_together(stores: Stores) -> None:
     async with stores.wakeups.subscribe("a") as first, stores.wakeups.subscribe("b") as second:
         stores.wakeups.wake("a", "b")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.service import serving
+from tests.e2e.service import ROOT, serving
 from tests.e2e.test_gateway_conformance import NODES, SUITE
 
 CLIENT = Path(__file__).parent / "clients" / "conformance_client.py"
@@ -30,14 +30,19 @@ _OUTCOME = re.compile(r"^([✓✗]) ([\w/.-]+): (\d+) passed", re.MULTILINE)
 _NOT_SCORED = re.compile(r"^  [✓✗] ([\w/.-]+) \(", re.MULTILINE)
 
 
-async def said_by(home: Path, results: Path, *wanted: str) -> str:
+def serving_client(home: Path) -> str:
+    """The command of the client that has the service do it."""
+    return f"{sys.executable} -I -S {CLIENT} {home}"
+
+
+async def said_by(client: str, results: Path, *wanted: str) -> str:
     """What the suite says of the wanted scenarios."""
-    command = f"{sys.executable} -I -S {CLIENT} {home}"
     process = await asyncio.create_subprocess_exec(
-        str(NODES[-1]), str(SUITE), "client", "--command", command, *wanted, "-o", str(results),
+        str(NODES[-1]), str(SUITE), "client", "--command", client, *wanted, "-o", str(results),
         "--timeout", "90000",
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        cwd=ROOT,
     )  # fmt: skip
     try:
         async with asyncio.timeout(SUITE_S):
@@ -51,7 +56,7 @@ async def said_by(home: Path, results: Path, *wanted: str) -> str:
 
 async def outcomes(home: Path, revision: str, results: Path) -> dict[str, bool]:
     """Which of the scenarios that the revision requires of clients pass, without a warning."""
-    said = await said_by(home, results, "--requirements", revision)
+    said = await said_by(serving_client(home), results, "--requirements", revision)
     summary = said.partition("=== SUITE SUMMARY ===")[2]
     beside = set(_NOT_SCORED.findall(summary))
     scored = {name: mark == "✓" for mark, name, _ in _OUTCOME.findall(summary) if name not in beside}
@@ -84,5 +89,15 @@ async def test_our_client_passes_the_scenarios_of_clients_that_act_for_themselve
     tmp_path: Path, scenario: str
 ) -> None:
     with serving(tmp_path / "home", DRAGOMAN_PUBLIC_URL="https://agents.example.com") as service:
-        said = await said_by(service.home, tmp_path / "results", "--scenario", scenario)
+        said = await said_by(serving_client(service.home), tmp_path / "results", "--scenario", scenario)
+    assert ", 0 failed, 0 warnings" in said, said[-4000:]
+
+
+@pytest.mark.requirement("P4")
+@pytest.mark.timeout(200)
+@pytest.mark.skipif(not (SUITE.exists() and NODES), reason="needs `make node peers`")
+async def test_our_client_passes_the_scenario_of_authorization_that_an_enterprise_manages(tmp_path: Path) -> None:
+    client = f"{sys.executable} -m tests.e2e.clients.managed_client"
+    said = await said_by(client, tmp_path / "results", "--scenario", "auth/enterprise-managed-authorization")
+    assert "Client exited with code" not in said, said[-4000:]
     assert ", 0 failed, 0 warnings" in said, said[-4000:]

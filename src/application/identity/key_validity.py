@@ -9,8 +9,18 @@ from application.identity.token_cache import TokenCache
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
-from domain.ids import UserId
+from domain.ids import OrganizationId, UserId
 from domain.teams import Teams
+
+
+def access_topic(organization_id: OrganizationId | None) -> str:
+    """Signals that callers of the organization, or of any, may have other access than before."""
+    return f"access:{organization_id or ''}"
+
+
+def access_topics(principal: Principal) -> tuple[str, str]:
+    """What wakes who watches for this caller, to ask `KeyValidity` again."""
+    return access_topic(principal.organization_id), access_topic(None)
 
 
 class KeyValidity:

@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TypeVar
 
-from application.identity.key_validity import KeyValidity
+from application.identity.key_validity import KeyValidity, access_topics
 from application.metrics.ports import EventMeter
 from application.runs.ports import RunOutcome, RunReader, events_topic, status_topic
 from application.runs.shared_events import SharedEvents
@@ -45,7 +45,7 @@ class WatchRun:
     - Requires the role viewer, and a valid key whenever something is sent.
     - Events come in order, each once, from any point.
     - Watching ends when the run has ended or is suspended. It survives a minute without the database.
-    - A watcher that leaves has no effect.
+    - A watcher that leaves has no effect. One whose key, user or session is no longer valid ends at once, also while nothing happens.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class WatchRun:
     async def wait(self, principal: Principal, run_id: RunId, *, timeout_s: float | None = None) -> RunOutcome:
         """The run with its messages once it has ended or is suspended, or after `timeout_s`. Raises
         NOT_FOUND, UNAUTHENTICATED."""
-        async with self.listening(run_id) as woken:
+        async with self._wakeups.subscribe(status_topic(run_id), *access_topics(principal)) as woken:
             return await self._outcome(principal, run_id, woken, timeout_s=timeout_s)
 
     async def _outcome(
@@ -101,7 +101,7 @@ class WatchRun:
                 await self._require_seen(principal, run)
             return found
 
-        async with self._wakeups.subscribe(events_topic(run_id)) as woken:
+        async with self._wakeups.subscribe(events_topic(run_id), *access_topics(principal)) as woken:
             while True:
                 events = await self._read(woken, partial(events_after, seq))
                 if events:

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Subscription(Protocol):
-    """A subscription to a topic. A wake-up between two waits is not lost."""
+    """A subscription to topics. A wake-up between two waits is not lost."""
 
     async def wait(self, timeout_s: float) -> bool:
         """True when woken since the last wait (or subscription), False after `timeout_s`; 0 only
@@ -15,8 +15,8 @@ class Subscription(Protocol):
 class Wakeups(Protocol):
     """Signals without content: a woken task reads the store again."""
 
-    def subscribe(self, topic: str) -> AbstractAsyncContextManager[Subscription]:
-        """Subscribe until the context ends."""
+    def subscribe(self, *topics: str) -> AbstractAsyncContextManager[Subscription]:
+        """Subscribe until the context ends; each of the topics wakes it."""
 
     def wake(self, *topics: str) -> None:
         """Wake all subscribers of the topics, in all processes. Never blocks, never raises."""

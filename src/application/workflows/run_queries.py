@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator
 
-from application.identity.key_validity import KeyValidity
+from application.identity.key_validity import KeyValidity, access_topics
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore, workflow_events_topic
@@ -49,7 +49,7 @@ class ListWorkflowRuns:
 
 class WatchWorkflowRun:
     """Rules:
-    - Requires `viewer`, and a valid key at each delivery.
+    - Requires `viewer`, and a valid key at each delivery. Ends at once when the key is no longer valid.
     - Delivers events in order, each once, from any point.
     - Ends when the run has ended, or, unless `to_the_end`, when it waits for a person.
     """
@@ -66,7 +66,7 @@ class WatchWorkflowRun:
         UNAUTHENTICATED."""
         principal.require(Role.VIEWER)
         seq = after_seq
-        async with self._wakeups.subscribe(workflow_events_topic(run_id)) as signal:
+        async with self._wakeups.subscribe(workflow_events_topic(run_id), *access_topics(principal)) as signal:
             while True:
                 # The run is read first, so the events include everything up to its status.
                 run = existing(await self._runs.get(principal.organization_id, run_id), "workflow run", run_id)

@@ -13,8 +13,10 @@ from application.gateway.sessions.session_ends import SessionEnds
 from application.gateway.subscriptions.subscribers import Subscribers
 from application.identity.authenticate import Authenticate
 from application.identity.caller_teams import CallerTeams
+from application.identity.impersonations import Impersonations
 from application.identity.key_limits import KeyLimits
-from application.identity.ports import OrganizationStore
+from application.identity.key_validity import KeyValidity, access_topic
+from application.identity.ports import ConsoleSessionStore, IdentityStore, OrganizationStore, UserAccess
 from application.identity.token_cache import TokenCache
 from application.mcp.oauth_client import PublicAddress
 from application.retention.ports import SweepLock
@@ -112,6 +114,10 @@ class OpenWakeups(Wakeups, Protocol):
         """Call `hear` with each topic from another process that begins with `word` and a colon."""
         ...
 
+    def wake_here(self, *topics: str) -> None:
+        """Wake the listeners of this process alone."""
+        ...
+
 
 def row_notifications(settings: Settings) -> RowNotifications:
     return RowNotifications(shared=settings.postgres_url is not None)
@@ -194,6 +200,36 @@ def token_cache(rows: RowNotifications) -> TokenCache:
     # Its users may belong to any organization.
     rows.listen(lambda _: cache.forget_organization(None), "identity_provider")
     return cache
+
+
+def key_validity(
+    rows: RowNotifications,
+    *,
+    wakeups: OpenWakeups,
+    identities: IdentityStore,
+    user_access: UserAccess,
+    console_sessions: ConsoleSessionStore,
+    impersonations: Impersonations,
+    cache: TokenCache,
+    caller_teams: CallerTeams,
+    clock: Clock,
+) -> KeyValidity:
+    """Each process hears of changes itself, and wakes what it streams to callers whose access they may concern."""
+    rows.watch(
+        lambda organization_id: wakeups.wake_here(access_topic(organization_id)),
+        *("api_key", "user_account", "console_session", "custom_role", "group_member"),
+    )
+    # Its users may belong to any organization.
+    rows.watch(lambda _: wakeups.wake_here(access_topic(None)), "identity_provider")
+    return KeyValidity(
+        identities=identities,
+        user_access=user_access,
+        console_sessions=console_sessions,
+        impersonations=impersonations,
+        cache=cache,
+        caller_teams=caller_teams,
+        clock=clock,
+    )
 
 
 def gateway_access(

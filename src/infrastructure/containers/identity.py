@@ -78,7 +78,9 @@ class Identity(containers.DeclarativeContainer):
     key_limits = singleton(KeyLimits, every=Platform.settings.provided.rate_limit_of_keys)
     acting_as_others = singleton(Impersonations, limits=key_limits)
     begin_impersonation = singleton(BeginImpersonation, allowed=acting_as_others)
-    key_validity = singleton(KeyValidity, cache=token_cache, impersonations=acting_as_others)
+    key_validity: providers.Provider[KeyValidity] = singleton(
+        storage_assembly.key_validity, Platform.row_notifications, cache=token_cache, impersonations=acting_as_others
+    )
     identity_client: providers.Provider[IdentityProviderClient] = singleton(
         identity_assembly.documents, http=Tools.workflow_http
     )

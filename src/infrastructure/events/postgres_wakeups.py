@@ -82,8 +82,8 @@ class PostgresWakeups:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks = ()
 
-    def subscribe(self, topic: str) -> AbstractAsyncContextManager[Listener]:
-        return self._local.subscribe(topic)
+    def subscribe(self, *topics: str) -> AbstractAsyncContextManager[Listener]:
+        return self._local.subscribe(*topics)
 
     def subscribe_prefix(self, word: str, hear: Callable[[str], None]) -> None:
         """Call `hear` with each topic that another process wakes and that begins with `word` and a
@@ -95,6 +95,10 @@ class PostgresWakeups:
         self._local.wake(*topics)
         self._waiting.update(dict.fromkeys(topics))
         self._something_to_send.set()
+
+    def wake_here(self, *topics: str) -> None:
+        """Wake the listeners of this process alone."""
+        self._local.wake(*topics)
 
     async def _keep(self, doing: str, work: Callable[[AsyncConnection], Awaitable[None]]) -> None:
         """Do the work on a connection, and again on a new one when it is lost."""

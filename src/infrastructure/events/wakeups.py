@@ -23,13 +23,16 @@ class InProcessWakeups:
     def subscribe_prefix(self, word: str, hear: Callable[[str], None]) -> None:
         """There are no other processes."""
 
-    def subscribe(self, topic: str) -> "_Listening":
-        return _Listening(self._listeners, topic)
+    def subscribe(self, *topics: str) -> "_Listening":
+        return _Listening(self._listeners, topics)
 
     def wake(self, *topics: str) -> None:
         for topic in topics:
             for listener in self._listeners.get(topic, ()):
                 listener.wake()
+
+    def wake_here(self, *topics: str) -> None:
+        self.wake(*topics)
 
     def wake_all(self) -> None:
         self.wake(*self._listeners)
@@ -42,24 +45,26 @@ class InProcessWakeups:
 class _Listening:
     """A registered listener; enter it once."""
 
-    __slots__ = ("_listener", "_listeners", "_topic")
+    __slots__ = ("_listener", "_listeners", "_topics")
 
-    def __init__(self, listeners: "dict[str, set[Listener]]", topic: str) -> None:
+    def __init__(self, listeners: "dict[str, set[Listener]]", topics: tuple[str, ...]) -> None:
         self._listeners = listeners
-        self._topic = topic
+        self._topics = topics
         self._listener = Listener()
 
     async def __aenter__(self) -> "Listener":
-        self._listeners.setdefault(self._topic, set()).add(self._listener)
+        for topic in self._topics:
+            self._listeners.setdefault(topic, set()).add(self._listener)
         return self._listener
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        remaining = self._listeners[self._topic]
-        remaining.discard(self._listener)
-        if not remaining:
-            del self._listeners[self._topic]
+        for topic in self._topics:
+            remaining = self._listeners[topic]
+            remaining.discard(self._listener)
+            if not remaining:
+                del self._listeners[topic]
 
 
 class Listener:

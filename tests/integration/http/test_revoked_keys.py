@@ -4,9 +4,11 @@ import asyncio
 
 import pytest
 
+from application.identity.key_validity import access_topic
 from application.runs.ports import events_topic, status_topic
 from domain.identity.role import Role
 from domain.ids import RunId
+from tests.builders import ORG
 from tests.composition import MODEL
 from tests.integration.http.service import Act, Service, problem_of, token_of
 
@@ -44,6 +46,16 @@ async def test_a_wait_is_refused_when_its_key_is_revoked(service: Service) -> No
     assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 200
     service.wakeups.wake(status_topic(RunId(run_id)))
     problem_of(await asyncio.wait_for(waiting, 10), 401, "token_invalid")
+
+
+@pytest.mark.requirement("C6", "P2")
+async def test_who_watches_is_woken_when_the_access_of_callers_changes(service: Service) -> None:
+    run_id = await a_run_at_rest(service)
+    assert (await service.call("GET", f"/v1/runs/{run_id}/wait?timeout_s=0", token=VIEWER)).status_code == 200
+    async with service.wakeups.subscribe(access_topic(ORG), access_topic(None)) as woken:
+        assert not await woken.wait(0)
+        assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 200
+        assert await woken.wait(10)
 
 
 @pytest.mark.requirement("C6")

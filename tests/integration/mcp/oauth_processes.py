@@ -24,19 +24,18 @@ from tests.integration.mcp.parts import LOOPBACK, remote, sdk_connections
 from tests.integration.mcp.trusting_server import TrustingServer
 
 
-class Processes:
+class ServiceProcesses:
     """Each process has its own connections and caches. `oauth` is that of the newest."""
 
-    def __init__(self, server: TrustingServer) -> None:
-        self.server = server
+    def __init__(self) -> None:
         self.state = InMemoryState()
         self.store = InMemoryOAuthStore(self.state)
         self.secrets = InMemorySecretStore(self.state)
         self.redactor = Redactor()
         self.oauth: OAuthParts
 
-    def registered(self, auth: ServerAuth, **settings: Any) -> McpServer:
-        server = remote(self.server.url, auth=auth, **settings)
+    def registered_at(self, url: str, auth: ServerAuth, **settings: Any) -> McpServer:
+        server = remote(url, auth=auth, **settings)
         self.state.servers[server.id] = server
         return server
 
@@ -60,3 +59,14 @@ class Processes:
                 yield connections
         finally:
             await oauth.close()
+
+
+class Processes(ServiceProcesses):
+    """Those towards one server."""
+
+    def __init__(self, server: TrustingServer) -> None:
+        super().__init__()
+        self.server = server
+
+    def registered(self, auth: ServerAuth, **settings: Any) -> McpServer:
+        return self.registered_at(self.server.url, auth, **settings)

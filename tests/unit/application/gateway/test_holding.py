@@ -34,7 +34,7 @@ class Deaf:
     """Wake-ups of which none arrives: every wait ends by its time."""
 
     @asynccontextmanager
-    async def subscribe(self, topic: str) -> AsyncIterator["Deaf"]:
+    async def subscribe(self, *topics: str) -> AsyncIterator["Deaf"]:
         yield self
 
     async def wait(self, timeout_s: float) -> bool:

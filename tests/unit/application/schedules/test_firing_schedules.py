@@ -302,7 +302,7 @@ class WatchedSleep:
         self.enough = asyncio.Event()
 
     @asynccontextmanager
-    async def subscribe(self, topic: str) -> AsyncIterator[Subscription]:
+    async def subscribe(self, *topics: str) -> AsyncIterator[Subscription]:
         yield self
 
     def wake(self, *topics: str) -> None:

@@ -14,7 +14,7 @@ from domain.json_value import JsonObject
 from domain.policy.rules import ToolRule
 from domain.tools.capabilities import ToolType
 from domain.tools.tool import AgentBinding, Tool
-from tests.builders import AGENT, KEY, RUN, a_tool_call
+from tests.builders import AGENT, KEY, RUN, THREAD, a_tool_call
 from tests.run_builders import a_toolset
 from tests.unit.application.runs.execution.test_call_tools import Ports
 
@@ -43,6 +43,18 @@ async def test_the_run_calls_for_its_own_key_and_agent_with_no_more_than_the_rol
     assert isinstance(caller, AgentCaller)
     assert (caller.run_id, caller.agent_id, caller.depth, caller.gateway_session_id) == (RUN, AGENT, 0, None)
     assert (caller.principal.key_id, caller.principal.role) == (KEY, Role.RUNNER)
+
+
+@pytest.mark.requirement("P2")
+async def test_the_toolset_decides_whose_agents_are_called_and_the_thread_whose_the_run_is(ports: Ports) -> None:
+    await ports.call(ports.session(CALL), a_toolset(HELPER))
+    caller = ports.sent.caller
+    assert isinstance(caller, AgentCaller)
+    # The agent may be of the team of the run's agent: no team is asked for again, and the called run gets that of this thread.
+    assert caller.principal.visible_teams is None
+    assert caller.principal.sees("finance")
+    assert caller.thread_id == THREAD
+    assert caller.principal.role is Role.RUNNER, "all that it sees besides it may only run"
 
 
 async def test_limits_of_tools_do_not_end_an_agent_but_policy_and_the_time_of_the_run_do(ports: Ports) -> None:
