@@ -7,6 +7,7 @@ from application.identity.ports import (
     IdentityProviderStore,
     IdentityStore,
     ImpersonationStore,
+    Memberships,
     OrganizationStore,
     SessionFilter,
     UserStore,
@@ -54,6 +55,18 @@ class ListOrganizations:
         principal.require(Role.ADMIN)
         principal.require_platform()
         return await self._organizations.page(page)
+
+
+class ListTeams:
+    """Names of the groups to which the caller may give something (`TeamChecks`), sorted."""
+
+    def __init__(self, *, memberships: Memberships) -> None:
+        self._memberships = memberships
+
+    async def execute(self, principal: Principal) -> tuple[str, ...]:
+        principal.require(Role.VIEWER)
+        names = await self._memberships.group_names(principal.organization_id)
+        return tuple(sorted(name for name in names if principal.sees(name)))
 
 
 class ListApiKeys:

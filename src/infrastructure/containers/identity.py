@@ -42,6 +42,7 @@ from application.identity.queries import (
     ListOfferedProviders,
     ListOrganizations,
     ListSessions,
+    ListTeams,
     ListUsers,
 )
 from application.identity.session_of_user import SessionOfUser
@@ -142,6 +143,7 @@ class Identity(containers.DeclarativeContainer):
     get_custom_role = singleton(GetCustomRole)
     sign_in_links = singleton(SignInLinks)
     list_api_keys = singleton(ListApiKeys, uses=key_uses)
+    list_teams = singleton(ListTeams, memberships=Storage.organization_groups)
 
     list_audit_events = singleton(ListAuditEvents)
     export_audit_events = singleton(ExportAuditEvents, chain=Storage.audit_chain)

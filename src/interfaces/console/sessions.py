@@ -21,6 +21,7 @@ from application.identity.continue_console_session import (
     signed_out,
 )
 from application.identity.impersonations import Impersonations
+from application.identity.ports import UserStore
 from application.identity.session_of_user import SessionOfUser, SessionOfUserCommand
 from application.mcp.oauth_client import PublicAddress
 from application.revocation.end_session import EndSession, EndSessionCommand
@@ -46,7 +47,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 class SignedIn:
     """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the person signed in; None
     with an API key. During an impersonation `principal` acts as another user, `own` is who signed in, and `csrf` is of
-    it alone, so that no page changes anything as someone else than it shows. `is_acting_over`: the browser still has
+    it alone, so that no page changes anything as someone else than it shows, and `acting_as` the user by name. `is_acting_over`: the browser still has
     the cookie of an impersonation that is over."""
 
     principal: Principal
@@ -55,6 +56,7 @@ class SignedIn:
     impersonation: Impersonation | None = None
     provider_id: IdentityProviderId | None = None
     is_acting_over: bool = False
+    acting_as: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,7 @@ class ConsoleSessions:
         continue_console_session: ContinueConsoleSession,
         end_session: EndSession,
         acting_as_others: Impersonations,
+        users: UserStore,
         box: Box,
         address: PublicAddress,
     ) -> None:
@@ -109,6 +112,7 @@ class ConsoleSessions:
         self._continue = continue_console_session
         self._end = end_session
         self._as_others = acting_as_others
+        self._users = users
         self._box = box
         self._address = address
 
@@ -215,7 +219,9 @@ class ConsoleSessions:
             return over
         acting = replace(principal, session_id=person.own.session_id)
         csrf = hmac.digest(person.csrf.encode(), impersonation.id.encode(), "sha256").hex()
-        return replace(person, principal=acting, impersonation=impersonation, csrf=csrf)
+        user = await self._users.get(impersonation.organization_id, impersonation.user_id)
+        name = impersonation.user_id if user is None else user.name or user.email or user.subject
+        return replace(person, principal=acting, impersonation=impersonation, csrf=csrf, acting_as=name)
 
     async def _principal(self, session: ConsoleSession, token: str | None) -> Principal:
         if token is not None:

@@ -114,12 +114,22 @@ async def test_a_list_of_runs_that_no_index_has_does_not_refresh_itself_either(s
 
 
 @pytest.mark.parametrize(
-    "page", ["agents", "gateway", "runs", "schedules", "servers", "threads", "workflows", "budgets"]
+    "page", ["agents", "gateway", "runs", "schedules", "servers", "threads", "workflows", "budgets", "sessions"]
 )
 async def test_lists_refresh_themselves_each_by_its_own_part(service: Service, page: str) -> None:
     shown = await browse(service, "GET", f"/console/{page}?shown=here", headers=await signed_in(service))
     assert f'<div id="list" hx-get="/console/{page}?shown=here" hx-trigger="every 1' in shown.text
     assert 'hx-select="#list" hx-swap="outerMorph"' in shown.text
+
+
+@pytest.mark.parametrize(("page", "part"), [("keys", "key-list"), ("people", "user-list")])
+async def test_lists_beside_forms_refresh_themselves_and_leave_messages_and_forms(
+    service: Service, page: str, part: str
+) -> None:
+    shown = await browse(service, "GET", f"/console/{page}?shown=here", headers=await signed_in(service))
+    asks = f'hx-get="/console/{page}?shown=here" hx-trigger="every 15s" hx-select="#{part}" hx-target="#{part}" hx-swap="outerMorph"'
+    assert asks in shown.text
+    assert shown.text.count(f'id="{part}"') == 1
 
 
 async def test_the_api_has_the_same_filters(service: Service) -> None:

@@ -139,7 +139,7 @@ async def test_a_browser_acts_as_a_user_with_a_banner_until_it_ends_it(ann: Serv
     assert answer.headers["hx-redirect"] == "/console"
     both = await on_a_page(ann, f"{admin['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}")
     page = html.unescape((await browse(ann, "GET", "/console/runs", headers=both)).text)
-    assert "You act as" in page
+    assert f'You act as <span title="{USER}">Ann</span>' in page
     assert (await browse(ann, "GET", "/console/people", headers=both)).status_code == 403
 
     other = await signed_in(ann)

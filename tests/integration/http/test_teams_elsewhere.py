@@ -177,3 +177,23 @@ async def test_the_gateway_refuses_people_outside_of_the_team_and_who_has_left_i
     await service.call("PATCH", "/v1/agents/guide", json={"team": None})
     # The thread of the session is still the team's.
     assert (await service.client.post("/mcp", headers=of_session, json=INITIALIZE)).status_code == 401
+
+
+async def test_the_console_offers_the_groups_as_teams_and_shows_whose_things_are(
+    service: Service, names: dict[str, str]
+) -> None:
+    browser = await signed_in(service)
+
+    async def page(path: str) -> str:
+        return (await browse(service, "GET", f"/console/{path}", headers=browser)).text
+
+    option = f'<option value="{TEAM}">{TEAM}</option>'
+    for form in ("agents/new", "servers-new?kind=http"):
+        assert option in await page(form)
+    chosen = f'<option value="{TEAM}" selected>{TEAM}</option>'
+    server = (await service.call("GET", f"/v1/mcp-servers/{names['server']}")).json()["slug"]
+    for form in (f"agents/{names['agent']}/edit", f"servers/{server}/edit"):
+        assert chosen in await page(form)
+    for shown in (f"agents/{names['agent']}", f"servers/{server}"):
+        assert f"<dt>Team</dt><dd>{TEAM}</dd>" in await page(shown)
+    assert f"team {TEAM}</p>" in await page(f"threads/{names['thread_id']}")

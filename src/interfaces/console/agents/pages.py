@@ -8,7 +8,7 @@ from datetime import datetime
 from application.agents.queries import GetAgent, ListAgents, ListAgentVersions
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
-from application.identity.queries import GetOrganization
+from application.identity.queries import GetOrganization, ListTeams
 from application.mcp.queries import ListMcpServers
 from application.runs.ports import RunFilter
 from application.runs.queries import ListRuns
@@ -27,6 +27,7 @@ from interfaces.console.field_faults import NO_FAULTS, FieldFaults
 from interfaces.console.form_values import FormValues
 from interfaces.console.policy_rows import PREFIX
 from interfaces.console.run_starters import RunStarters
+from interfaces.console.teams import team_choices
 from interfaces.console.version_changes import Change, changes
 from interfaces.console.whole_lists import all_of
 from interfaces.http.agents.views import agent_view
@@ -75,6 +76,7 @@ class AgentPages:
         list_runs: ListRuns,
         list_audit_events: ListAuditEvents,
         list_mcp_servers: ListMcpServers,
+        list_teams: ListTeams,
         get_organization: GetOrganization,
         explain_agent: ExplainAgent,
         run_starters: RunStarters,
@@ -85,6 +87,7 @@ class AgentPages:
         self._list_runs = list_runs
         self._list_audit = list_audit_events
         self._list_servers = list_mcp_servers
+        self._list_teams = list_teams
         self._get_organization = get_organization
         self._explain = explain_agent
         self._starters = run_starters
@@ -194,6 +197,7 @@ class AgentPages:
             "servers": _options(form, SERVERS, sorted(server.config.slug for server in servers)),
             "models": list(dict.fromkeys((*organization.models, *used))),
             "choices": CHOICES,
+            "teams": team_choices(await self._list_teams.execute(principal), form["team"]),
             "rules": form.rows(PREFIX),
             "canaries": form.rows(CANARIES),
         }

@@ -8,6 +8,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.plugins.htmx import HTMXHeaders
 
+from application.identity.queries import ListTeams
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand
 from application.mcp.queries import GetMcpServer
 from application.mcp.register_mcp_server import RegisterMcpServer, RegisterMcpServerCommand
@@ -25,6 +26,7 @@ from interfaces.console.pages import Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.server_form import AUTH_TYPES, CHOICES, ENTRY_GROUPS, KINDS, MAX_ENTRIES, FilledIn
+from interfaces.console.teams import team_choices
 from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 from interfaces.http.bodies import decoded_body
@@ -41,13 +43,16 @@ _OF_PERSON = "person:token"
 
 @get(NEW)
 async def show_new_server(
+    *,
     request: ConsoleRequest,
     pages: NamedDependency[Pages],
     list_secrets: NamedDependency[ListSecrets],
+    list_teams: NamedDependency[ListTeams],
     kind: FromQuery[str] = McpServerKind.NPM.value,
 ) -> Response[str]:
     secrets = await _secret_names(request.principal, list_secrets)
-    return pages.show(request, "server_form.html", _context(_kind(kind), None, secrets))
+    teams = team_choices(await list_teams.execute(request.principal), None)
+    return pages.show(request, "server_form.html", {**_context(_kind(kind), None, secrets), "teams": teams})
 
 
 @post(NEW, status_code=200)
@@ -92,10 +97,13 @@ async def show_server_form(
     pages: NamedDependency[Pages],
     get_mcp_server: NamedDependency[GetMcpServer],
     list_secrets: NamedDependency[ListSecrets],
+    list_teams: NamedDependency[ListTeams],
 ) -> Response[str]:
     secrets = await _secret_names(request.principal, list_secrets)
     server = await get_mcp_server.execute(principal=request.principal, server=slug)
-    return pages.show(request, "server_form.html", _context(server.config.kind, server, secrets))
+    teams = team_choices(await list_teams.execute(request.principal), server.team)
+    context = {**_context(server.config.kind, server, secrets), "teams": teams}
+    return pages.show(request, "server_form.html", context)
 
 
 @post("/servers/{slug:str}/edit", status_code=200)
