@@ -11,14 +11,17 @@ from application.identity.queries import (
     ListImpersonations,
     ListOfferedProviders,
     ListSessions,
+    ListTeams,
     ListUsers,
 )
 from domain.identity.impersonation import SHOWN_FOR
+from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, GroupId
 from tests.builders import ORG, after
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
 from tests.doubles.impersonations import InMemoryImpersonationStore
+from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.people import InMemoryIdentityProviderStore, InMemoryUserStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
@@ -107,3 +110,17 @@ async def test_users_see_who_acted_as_them_in_the_last_thirty_days(state: InMemo
     for role in roles_below(Role.ADMIN):
         with refused("role_insufficient"):
             await listing.execute(a_principal(role), USER)
+
+
+@pytest.mark.requirement("P2")
+async def test_callers_are_offered_the_groups_to_which_they_may_give_something(state: InMemoryState) -> None:
+    for name in ("finance", "legal"):
+        group = OrganizationGroup(
+            id=GroupId(f"grp_{name}"), organization_id=ORG, name=name, created_at=after(0), changed_at=after(0)
+        )
+        state.organization_groups[group.id] = group
+    teams = ListTeams(memberships=InMemoryOrganizationGroupStore(state))
+    member = replace(a_principal(Role.OPERATOR), teams=frozenset({"finance", "gone"}))
+    assert await teams.execute(a_principal()) == ("finance", "legal")
+    assert await teams.execute(member) == ("finance",), "nothing more is given to a group that is gone"
+    assert await teams.execute(a_stranger()) == ()

@@ -1,17 +1,15 @@
-"""TeamChecks and ListTeams: to which group a caller may give something."""
+"""TeamChecks: to which group a caller may give something."""
 
 from dataclasses import replace
 
 import pytest
 
-from application.identity.queries import ListTeams
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
 from domain.ids import GroupId
 from tests.builders import ORG, START
-from tests.doubles.organization_groups import InMemoryOrganizationGroupStore
 from tests.doubles.state import InMemoryState
-from tests.unit.application.actors import a_principal, a_stranger
+from tests.unit.application.actors import a_principal
 from tests.unit.application.team_ports import team_checks
 
 pytestmark = pytest.mark.requirement("P2")
@@ -52,12 +50,3 @@ async def test_who_sees_every_team_names_any_group_that_exists(state: InMemorySt
 
 async def test_a_team_that_stays_is_accepted_also_when_its_group_is_gone(state: InMemoryState) -> None:
     assert await team_checks(state).violation(MEMBER, "gone", former="gone") is None
-
-
-async def test_callers_are_offered_the_groups_to_which_they_may_give_something(state: InMemoryState) -> None:
-    teams = ListTeams(memberships=InMemoryOrganizationGroupStore(state))
-    assert await teams.execute(a_principal()) == ("finance", "legal")
-    assert await teams.execute(MEMBER) == ("finance",)
-    # Of a group that is gone, a caller may still see things; nothing more is given to it.
-    assert await teams.execute(replace(MEMBER, teams=frozenset({"gone"}))) == ()
-    assert await teams.execute(a_stranger()) == ()
