@@ -1,5 +1,6 @@
 """Each page of the console, by its route: everybody can read it in both themes at three widths, and none is wider than its screen."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,14 @@ from tests.e2e.console_pages import ADDRESSES, addresses, company_with_everythin
 from tests.e2e.small_company import Company
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.requirement("U6")]
+
+WITHOUT_WAY_BACK = {
+    "/": "the first page",
+    "/chat/{thread_id}": "has the other conversations beside it",
+    "/inbox": "is a list",
+    "/sign-in/{code}": "is seen before the sidebar",
+}
+ID = re.compile(r"\b[a-z]{3}_[0-9a-z]{20,}")
 
 
 @pytest.fixture(scope="module")
@@ -47,5 +56,22 @@ def test_each_page_can_be_read_by_everybody_in_both_themes(browser: Browser, com
             somebody.page.emulate_media(color_scheme=theme)
             assert somebody.violations() == [], f"{route}, {theme}"
         assert somebody.page.evaluate("document.documentElement.scrollWidth") <= width, route
+    assert somebody.complaints == []
+    somebody.page.context.close()
+
+
+@needs_browser()
+def test_a_page_of_one_thing_leads_back_to_what_it_belongs_to_by_names(browser: Browser, company: Company) -> None:
+    somebody = Person(browser, company.service.url, width=390)
+    somebody.sign_in(company.service.key)
+    known = addresses(company)
+    for route in sorted(ADDRESSES.keys() - WITHOUT_WAY_BACK.keys()):
+        somebody.go(f"/console{known[route]}")
+        links = somebody.page.get_by_role("navigation", name="Breadcrumb").get_by_role("link")
+        expect(links.first).to_be_visible()
+        assert not [text for text in links.all_inner_texts() if ID.search(text)], route
+        for link in links.all():
+            answer = somebody.page.request.get(f"{company.service.url}{link.get_attribute('href')}")
+            assert (answer.status, answer.url.partition("?")[0].endswith("/sign-in")) == (200, False), route
     assert somebody.complaints == []
     somebody.page.context.close()

@@ -66,6 +66,7 @@
       make("h3", "", panel, "Configuration");
       const config = make("pre", "diff", panel, JSON.stringify(node.config, null, 2));
       config.tabIndex = 0;
+      config.setAttribute("role", "group");
       config.setAttribute("aria-label", "Configuration");
     }
   }

@@ -68,6 +68,8 @@
     const details = element("details");
     const text = element("pre", "", typeof value === "string" ? value : JSON.stringify(value, null, 2));
     text.tabIndex = 0;
+    text.setAttribute("role", "group");
+    text.setAttribute("aria-label", title);
     details.append(element("summary", "meta", title), text);
     return details;
   }

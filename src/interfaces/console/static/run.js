@@ -41,6 +41,8 @@
     details.append(element("summary", "meta", title));
     const text = element("pre", "", shown(value));
     text.tabIndex = 0;
+    text.setAttribute("role", "group");
+    text.setAttribute("aria-label", title);
     details.append(text);
     return details;
   }
