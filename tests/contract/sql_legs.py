@@ -55,6 +55,7 @@ from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.persistence.runs.unfinished_runs import SqlUnfinishedRuns
 from infrastructure.persistence.schedules.store import SqlScheduleStore
 from infrastructure.persistence.secrets.store import SqlSecretStore
+from infrastructure.persistence.sources.copies import SqlSourceCopies
 from infrastructure.persistence.sources.intake import SqlSourceIntake
 from infrastructure.persistence.sources.search import SqlSourceSearch
 from infrastructure.persistence.sources.store import SqlSourceStore
@@ -112,6 +113,7 @@ def sql_stores(database: Database) -> Stores:
         secrets=SqlSecretStore(database=database, box=MirrorBox()),
         sources=SqlSourceStore(database=database),
         source_intake=SqlSourceIntake(database=database),
+        source_copies=SqlSourceCopies(database=database),
         source_search=SqlSourceSearch(database=database),
         model_providers=SqlModelProviderStore(database=database, box=MirrorBox()),
         unfinished_runs=SqlUnfinishedRuns(database=database),

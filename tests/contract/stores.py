@@ -49,7 +49,7 @@ from application.runs.queue_lines import QueueReader
 from application.runs.unfinished_runs import UnfinishedRuns
 from application.schedules.ports import DueSchedules, ScheduleStore
 from application.secrets.ports import SecretStore
-from application.sources.ports import SourceIntake, SourceSearch, SourceStore
+from application.sources.ports import SourceCopies, SourceIntake, SourceSearch, SourceStore
 from application.system.wakeups import Wakeups
 from application.threads.ports import ThreadStore
 from application.usage.ports import Reservations, ToolUsageReports, UsageReports
@@ -90,7 +90,12 @@ from tests.doubles.retention import InMemoryRetentionStore
 from tests.doubles.runs import InMemoryRunStore
 from tests.doubles.schedules import InMemoryScheduleStore
 from tests.doubles.secrets import InMemorySecretStore
-from tests.doubles.sources import InMemorySourceIntake, InMemorySourceSearch, InMemorySourceStore
+from tests.doubles.sources import (
+    InMemorySourceCopies,
+    InMemorySourceIntake,
+    InMemorySourceSearch,
+    InMemorySourceStore,
+)
 from tests.doubles.state import InMemoryState
 from tests.doubles.threads import InMemoryThreadStore
 from tests.doubles.tool_usage import InMemoryToolUsage
@@ -153,6 +158,7 @@ class Stores:
     secrets: SecretStore
     sources: SourceStore
     source_intake: SourceIntake
+    source_copies: SourceCopies
     source_search: SourceSearch
     model_providers: ModelProviderStore
     runs: Runs
@@ -225,6 +231,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         secrets=InMemorySecretStore(state),
         sources=InMemorySourceStore(state),
         source_intake=InMemorySourceIntake(state),
+        source_copies=InMemorySourceCopies(state),
         source_search=InMemorySourceSearch(state),
         model_providers=InMemoryModelProviderStore(state),
         runs=InMemoryRunStore(state, wakeups),

@@ -64,6 +64,26 @@ class InMemorySourceIntake:
         return stored
 
 
+class InMemorySourceCopies:
+    """The `SourceCopies` port over shared in-memory tables."""
+
+    def __init__(self, state: InMemoryState) -> None:
+        self._state = state
+
+    async def fill(self, draft: Source, original: Source) -> bool:
+        """Store the same in the draft."""
+        stored, copy = self._state.sources.get(original.id), self._state.sources.get(draft.id)
+        if copy is None or copy.finished:
+            raise not_found("source", draft.id)
+        if stored is None or not stored.finished:
+            return False
+        known = stored.source
+        if (known.digest, known.organization_id) != (original.digest, original.organization_id):
+            return False
+        copy.parts, copy.chunks = dict(stored.parts), dict(stored.chunks)
+        return True
+
+
 class InMemorySourceStore:
     """The `SourceStore` port over shared in-memory tables."""
 

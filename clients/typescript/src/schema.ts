@@ -1707,6 +1707,11 @@ export interface components {
             metadata?: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description Whether to copy the sources that were there before that message, 256 MiB in sum at most.
+             * @default true
+             */
+            sources?: boolean;
         };
         /**
          * ForkView

@@ -39,6 +39,12 @@ class SourceIntake(Protocol):
         """Remove a draft with its parts and chunks."""
 
 
+class SourceCopies(Protocol):
+    async def fill(self, draft: Source, original: Source) -> bool:
+        """Store the original's bytes and chunks in the draft, too. False if the original was deleted or replaced meanwhile:
+        the draft then is not whole. Raises NOT_FOUND if the draft is gone."""
+
+
 class SourceStore(Protocol):
     async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
         """The source, or None; of threads that teams own, only of those of `teams`."""

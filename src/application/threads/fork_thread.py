@@ -1,9 +1,13 @@
 """ForkThread: begin a thread with the messages of another one, up to a message that is said differently."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 
+from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
-from application.threads.ports import ForkedThread, ThreadStore
+from application.threads.ports import ForkedThread, SourceCopier, ThreadStore
+from domain.audit.event import AuditAction
+from domain.errors import ServiceError
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import MessageId, ThreadId
@@ -13,12 +17,14 @@ from domain.threads.thread import ForkPoint, Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkThreadCommand:
-    """`before` is the first message that is not copied; without it all are. `metadata` is that of the thread by default."""
+    """`before` is the first message that is not copied; without it all are. `metadata` is that of the thread by default.
+    Without `with_sources` the fork has no files."""
 
     principal: Principal
     thread_id: ThreadId
     before: MessageId | None = None
     metadata: JsonObject | None = None
+    with_sources: bool = True
 
 
 class ForkThread:
@@ -27,14 +33,17 @@ class ForkThread:
     - Only a message of a user is left out with what follows it, so that each tool call has its result.
     - A thread in quarantine is not forked: its messages would leave it.
     - While a run is unfinished, the thread is forked only before a message.
-    - Files of the thread are not copied; those attached to messages are part of them.
+    - Files of the thread are copied; with `before` those that were there when that message was said. The fork and
+      the thread keep theirs when the other one is changed or deleted. Files attached to messages are part of them.
+    - Without all of its files there is no fork.
 
     Raises: ServiceError role_insufficient, thread_not_found, message_not_found, fork_place_invalid, thread_busy,
-    thread_quarantined.
+    thread_quarantined, fork_sources_too_large.
     """
 
-    def __init__(self, *, threads: ThreadStore, clock: Clock, ids: IdSource) -> None:
+    def __init__(self, *, threads: ThreadStore, sources: SourceCopier, clock: Clock, ids: IdSource) -> None:
         self._threads = threads
+        self._sources = sources
         self._clock = clock
         self._ids = ids
 
@@ -53,4 +62,20 @@ class ForkThread:
             forked_from=ForkPoint(thread_id=forked.id, before=command.before),
             team=forked.team,
         )
-        return ForkedThread(thread=new, replaced=await self._threads.fork(new))
+        done = ForkedThread(thread=new, replaced=await self._threads.fork(new))
+        if command.with_sources:
+            await self._copy_sources(principal, forked.id, done)
+        return done
+
+    async def _copy_sources(self, principal: Principal, origin: ThreadId, fork: ForkedThread) -> None:
+        """Copy them, or delete the fork."""
+        until = None if fork.replaced is None else fork.replaced.created_at
+        try:
+            await self._sources.execute(principal, origin, fork.thread.id, until=until)
+        except BaseException:
+            audit = audit_entry(
+                principal, AuditAction.THREAD_DELETED, fork.thread.id, ids=self._ids, at=self._clock.now()
+            )
+            with suppress(ServiceError):  # such a fork may stay
+                await self._threads.delete(principal.organization_id, fork.thread.id, audit)
+            raise

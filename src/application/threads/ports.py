@@ -1,10 +1,12 @@
 """Ports of the threads slice."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
+from domain.identity.api_key import Principal
 from domain.ids import ApiKeyId, OrganizationId, RunId, ThreadId
 from domain.teams import Teams
 from domain.threads.message import Message
@@ -99,3 +101,12 @@ class ThreadStore(Protocol):
         Raises: CONFLICT `thread_busy` while a run is unfinished, `thread_quarantined`, FORBIDDEN
         `thread_not_yours`.
         """
+
+
+class SourceCopier(Protocol):
+    """Copies files of a thread to another one."""
+
+    async def execute(
+        self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime | None = None
+    ) -> None:
+        """With `until` those that were there then, else all. Raises ServiceError `fork_sources_too_large`."""

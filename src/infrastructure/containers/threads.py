@@ -3,8 +3,9 @@
 from dependency_injector import containers, providers
 
 from application.sources.add_source import AddSource
+from application.sources.copy_sources import CopySources
 from application.sources.delete_source import DeleteSource
-from application.sources.ports import SourceSearch
+from application.sources.ports import SourceCopies, SourceSearch
 from application.sources.queries import GetSource, ListSources, ReadSource
 from application.sources.search_sources import SearchSources
 from application.sources.store_source import StoreSource
@@ -23,6 +24,7 @@ from infrastructure.containers.platform import Platform
 from infrastructure.containers.storage import Storage
 from infrastructure.containers.wiring import Singletons
 from infrastructure.extraction.process_extractor import ProcessTextExtractor
+from infrastructure.persistence.sources.copies import SqlSourceCopies
 from infrastructure.persistence.sources.search import SqlSourceSearch
 
 singleton = Singletons(Platform, Storage)
@@ -30,7 +32,6 @@ singleton = Singletons(Platform, Storage)
 
 class Threads(containers.DeclarativeContainer):
     create_thread = singleton(CreateThread)
-    fork_thread = singleton(ForkThread)
     get_thread = singleton(GetThread)
     list_quarantined_threads = singleton(ListQuarantinedThreads)
     list_conversations = singleton(ListConversations)
@@ -48,3 +49,6 @@ class Threads(containers.DeclarativeContainer):
     get_source = singleton(GetSource)
     read_source = singleton(ReadSource)
     delete_source = singleton(DeleteSource)
+    source_copies: providers.Provider[SourceCopies] = singleton(SqlSourceCopies)
+    copy_sources = singleton(CopySources, intake=Storage.source_intake, copies=source_copies)
+    fork_thread = singleton(ForkThread, sources=copy_sources)

@@ -103,3 +103,16 @@ async def test_a_link_opens_a_conversation_for_reading(service: Service) -> None
     assert 'id="composer"' not in shared
     stranger = await signed_in(service, OTHER_ADMIN)
     assert (await browse(service, "GET", f"/console/chat/{thread}?shared=msg_1", headers=stranger)).status_code == 404
+
+
+async def test_a_branch_sees_the_files_that_the_conversation_had_at_its_place(service: Service) -> None:
+    thread = (await service.call("POST", "/v1/threads")).json()["id"]
+    path = f"/v1/threads/{thread}"
+    await service.call("POST", f"{path}/sources?name=notes.md", content=b"# Notes")
+    said = {"role": "user", "content": "Read the notes."}
+    message = (await service.call("POST", f"{path}/messages", json=said)).json()
+    await service.call("POST", f"{path}/sources?name=later.md", content=b"# Later")
+    edited = await sent(service, "Read them again.", thread_id=thread, before=message["id"])
+    of_branch = (await service.call("GET", f"/v1/threads/{edited['thread_id']}/sources")).json()["data"]
+    assert [source["name"] for source in of_branch] == ["notes.md"]
+    assert len((await service.call("GET", f"{path}/sources")).json()["data"]) == 2

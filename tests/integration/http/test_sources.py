@@ -298,3 +298,22 @@ async def test_the_document_describes_the_upload(service: Service) -> None:
     operation = document["paths"]["/v1/threads/{thread_id}/sources"]["post"]
     assert operation["requestBody"]["content"].keys() == {"multipart/form-data", "application/octet-stream"}
     assert "413" in operation["responses"]
+
+
+@pytest.mark.requirement("U6")
+async def test_a_fork_has_copies_of_the_sources_unless_it_is_asked_for_without(service: Service) -> None:
+    thread = await a_thread(service)
+    source = await upload(service, thread)
+    message = (
+        await service.call("POST", f"/v1/threads/{thread}/messages", json={"role": "user", "content": "Read it."})
+    ).json()
+    forks = [
+        (await service.call("POST", f"/v1/threads/{thread}/fork", json=body)).json()["id"]
+        for body in ({"before_message_id": message["id"]}, {"sources": False})
+    ]
+    copies, none = [(await service.call("GET", f"/v1/threads/{fork}/sources")).json()["data"] for fork in forks]
+    assert none == []
+    [copy] = copies
+    assert copy == {**source, "id": copy["id"], "thread_id": forks[0]}
+    assert (await service.call("DELETE", f"/v1/threads/{thread}")).status_code == 204
+    assert (await service.call("GET", f"/v1/sources/{copy['id']}/content")).content == TEXT

@@ -624,6 +624,8 @@ class ForkThreadBody(TypedDict):
     """The first message that is not copied, of the role user; null copies all messages."""
     metadata: NotRequired[dict[str, Any] | None]
     """Data of the client; null takes that of the thread."""
+    sources: NotRequired[bool]
+    """Whether to copy the sources that were there before that message, 256 MiB in sum at most."""
 
 
 class ForkView(TypedDict):

@@ -61,7 +61,7 @@ class SqlSourceIntake:
         }
 
         def unit(connection: Connection) -> None:
-            _require(connection, draft)
+            require_draft(connection, draft)
             _insert_part.run(connection, row)
 
         await self._database.write(unit, scope=draft.organization_id)
@@ -70,7 +70,7 @@ class SqlSourceIntake:
         rows = chunk_rows(draft, first, chunks)
 
         def unit(connection: Connection) -> None:
-            _require(connection, draft)
+            require_draft(connection, draft)
             connection.execute(source_chunk.insert(), rows)
 
         await self._database.write(unit, scope=draft.organization_id)
@@ -98,6 +98,7 @@ def _named(draft: Source) -> dict[str, str]:
     return {"of_organization": draft.organization_id, "named": draft.id}
 
 
-def _require(connection: Connection, draft: Source) -> None:
+def require_draft(connection: Connection, draft: Source) -> None:
+    """Raises NOT_FOUND if the draft is gone."""
     if connection.execute(_lock, _named(draft)).first() is None:
         raise not_found("source", draft.id)

@@ -117,13 +117,14 @@ def fork_thread(
             "--before", metavar="MESSAGE", help="First message that is not copied, one of a user. Default: all."
         ),
     ] = None,
+    files: Annotated[bool, typer.Option("--files/--no-files", help="Whether its files are copied, too.")] = True,
     as_json: JsonFlag = False,
 ) -> None:
     """Create a thread with the messages of another one. Its id is printed. The messages have their ids in `thread show --json`."""
     session = session_of(context)
     session.show(
         ThreadView,
-        lambda api: api.post(path_to("threads", thread_id, "fork"), {"before_message_id": before}),
+        lambda api: api.post(path_to("threads", thread_id, "fork"), {"before_message_id": before, "sources": files}),
         lambda thread: session.terminal.line(thread["id"]),
         as_json=as_json,
         creates=True,

@@ -139,7 +139,7 @@ async def fork_thread(
     data: JSONBody[ForkThreadBody | None] = None,
 ) -> Response[ThreadView]:
     """Requires the role runner. Creates a thread with copies of the messages before one of them, to say that one
-    differently: a run on the new thread does so. The thread itself stays as it is. Its sources are not copied. The body is
+    differently: a run on the new thread does so. The thread itself stays as it is. Its sources are copied, too. The body is
     optional."""
     before = None if data is None or data.before_message_id is None else MessageId(data.before_message_id)
     forked = await fork_thread.execute(
@@ -148,6 +148,7 @@ async def fork_thread(
             thread_id=ThreadId(thread_id),
             before=before,
             metadata=None if data is None else data.to_metadata(),
+            with_sources=data is None or data.sources,
         )
     )
     thread = forked.thread

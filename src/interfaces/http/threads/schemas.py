@@ -99,6 +99,10 @@ class ForkThreadBody(Body):
     metadata: dict[str, object] | None = Field(
         default=None, description="Data of the client; null takes that of the thread."
     )
+    sources: bool = Field(
+        default=True,
+        description="Whether to copy the sources that were there before that message, 256 MiB in sum at most.",
+    )
 
     def to_metadata(self) -> JsonObject | None:
         """Decoded JSON, so the cast is safe."""

@@ -1,12 +1,17 @@
 """ForkThread: whose messages a fork has, and which threads are not forked."""
 
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.threads.fork_thread import ForkThread, ForkThreadCommand
-from application.threads.ports import ForkedThread, ThreadStore
+from application.threads.ports import ForkedThread, SourceCopier, ThreadStore
+from domain.errors import ErrorKind, ServiceError
+from domain.identity.api_key import Principal
 from domain.identity.role import Role
+from domain.ids import ThreadId
 from domain.json_value import JsonObject
 from domain.threads.message import Message
 from domain.threads.message import Role as Author
@@ -28,10 +33,22 @@ TALK = (
 COMMAND = ForkThreadCommand(principal=a_principal(Role.RUNNER), thread_id=THREAD, before=TALK[2].id)
 
 
-async def fork(threads: ThreadStore, command: ForkThreadCommand = COMMAND) -> ForkedThread:
+class NoSources:
+    """The `SourceCopier` of a thread without files."""
+
+    async def execute(
+        self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime | None = None
+    ) -> None:
+        """There are none."""
+
+
+async def fork(
+    threads: ThreadStore, command: ForkThreadCommand = COMMAND, *, sources: SourceCopier | None = None
+) -> ForkedThread:
     ids = SequentialIds()
     ids.new("thr")  # THREAD
-    return await ForkThread(threads=threads, clock=FixedClock(), ids=ids).execute(command)
+    use_case = ForkThread(threads=threads, sources=sources or NoSources(), clock=FixedClock(), ids=ids)
+    return await use_case.execute(command)
 
 
 async def test_a_fork_has_the_messages_before_the_one_that_is_replaced_and_the_thread_keeps_all() -> None:
@@ -94,3 +111,30 @@ async def test_viewers_fork_nothing_and_a_thread_of_another_organization_is_not_
         await fork(threads, replace(COMMAND, principal=a_stranger()))
 
     assert list(state.threads) == [THREAD]
+
+
+async def test_the_files_that_were_there_at_its_place_are_copied_or_none(mocker: MockerFixture) -> None:
+    threads, _ = stored_threads(*TALK)
+    sources = mocker.create_autospec(SourceCopier, instance=True)
+
+    before = await fork(threads, sources=sources)
+    whole = await fork(threads, replace(COMMAND, before=None), sources=sources)
+    await fork(threads, replace(COMMAND, with_sources=False), sources=sources)
+
+    principal = COMMAND.principal
+    assert sources.execute.await_args_list == [
+        mocker.call(principal, THREAD, before.thread.id, until=TALK[2].created_at),
+        mocker.call(principal, THREAD, whole.thread.id, until=None),
+    ]
+
+
+async def test_without_its_files_there_is_no_fork(mocker: MockerFixture) -> None:
+    threads, state = stored_threads(*TALK)
+    sources = mocker.create_autospec(SourceCopier, instance=True)
+    sources.execute.side_effect = ServiceError("fork_sources_too_large", ErrorKind.TOO_LARGE, "Too large.")
+
+    with refused("fork_sources_too_large"):
+        await fork(threads, sources=sources)
+
+    assert list(state.threads) == [THREAD]
+    assert [entry.action.value for entry in state.audit.values()] == ["thread.deleted"]
