@@ -86,6 +86,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
         await when_storage_available(container, container.bootstrap_identity().execute)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
+        _tell_missing_grants(container, stack)
         await stack.enter_async_context(_exporting_metrics(container))
         await stack.enter_async_context(_forwarding(container))
         sweeping = asyncio.create_task(_sweep(container), name="sweep")
@@ -129,6 +130,7 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
         await _open_storage(container, stack)
         await stack.enter_async_context(_sealing(container))
         await stack.enter_async_context(_reporting(container))
+        _tell_missing_grants(container, stack)
         await stack.enter_async_context(_exporting_metrics(container))
         _close_at_the_end(container, stack)
         warming = asyncio.create_task(_warm(container), name="warm-up")
@@ -322,6 +324,12 @@ async def _reporting(container: Container) -> AsyncIterator[None]:
     finally:
         await cancelled(task)
         await reporter.withdraw()
+
+
+def _tell_missing_grants(container: Container, stack: AsyncExitStack) -> None:
+    """Tell the webhook of the inbox which MCP servers a person must authorize."""
+    telling = asyncio.create_task(container.tell_missing_grants().keep(), name="missing-grants")
+    stack.push_async_callback(cancelled, telling)
 
 
 @asynccontextmanager

@@ -6567,7 +6567,7 @@ export interface components {
          *     organization's inbox. The values are part of the public contract.
          * @enum {string}
          */
-        WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined";
+        WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined" | "run.question_asked" | "run.client_tool_called" | "account.required" | "mcp_server.authorization_required";
         /**
          * WebhookReceiverView
          * @description A receiver of webhooks, among the 10,000 newest deliveries of the organization.

@@ -1,7 +1,9 @@
 """Queries of MCP servers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from application.mcp.describe_mcp_servers import QuarantineCounts
 from application.mcp.ports import (
     ConfinementReport,
     McpCatalogStore,
@@ -16,6 +18,7 @@ from application.system.pages import FIRST_PAGE, Page, PageRequest
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.identity.role import Role
+from domain.ids import McpServerId
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer
 
@@ -93,6 +96,18 @@ class McpServerTools:
 
     server: McpServer
     catalog: McpCatalog | None
+
+
+class CountQuarantinedTools:
+    """Requires `viewer`. Reads no definitions."""
+
+    def __init__(self, *, quarantine_counts: QuarantineCounts) -> None:
+        self._counts = quarantine_counts
+
+    async def execute(self, principal: Principal) -> Mapping[McpServerId, int]:
+        """How many tools of each server wait for approval. Servers without any are left out."""
+        principal.require(Role.VIEWER)
+        return await self._counts.awaiting(principal.organization_id)
 
 
 class GetMcpServerTools:

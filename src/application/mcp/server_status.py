@@ -5,10 +5,16 @@ from dataclasses import replace
 from application.mcp.ports import McpConnections, ServerState, ServerStatus
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_reports import OtherReports, together
+from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.server import McpServer
 
 _OF_ALL = frozenset({ServerState.INSTALLING, ServerState.NOT_INSTALLED, ServerState.DISABLED})
 """States that no other process can have another view of."""
+
+
+def needs_authorization(server: McpServer, status: ServerStatus) -> bool:
+    """Whether a person must authorize the server for its organization."""
+    return isinstance(server.config.auth, AuthorizationCodeAuth) and status.state is ServerState.NEEDS_AUTH
 
 
 class ServerStatuses:

@@ -1,12 +1,23 @@
 """The input of a run, with the bytes of its sources."""
 
-from application.runs.ports import SourceFiles
+from typing import Protocol
+
 from domain.errors import not_found
-from domain.ids import OrganizationId, ThreadId
+from domain.ids import OrganizationId, SourceId, ThreadId
 from domain.sources.source import Source
 from domain.teams import Teams
 from domain.threads.attachments import AttachedSource, attachment, require_few_attachments, require_small
 from domain.threads.message import UserContent
+
+
+class SourceFiles(Protocol):
+    """Sources of threads, with their bytes."""
+
+    async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
+        """The source, or None; of threads that teams own, only of those of `teams`."""
+
+    async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
+        """The part at a position; None after the last one."""
 
 
 async def attached_content(

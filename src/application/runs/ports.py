@@ -8,7 +8,7 @@ from typing import Protocol
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
 from domain.copies import with_changes
-from domain.ids import AgentId, OrganizationId, RunId, SourceId, ThreadId, WorkerId
+from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
 from domain.runs.admission import Admission
 from domain.runs.change import Decide, RunChange
 from domain.runs.claiming import Suspected
@@ -20,7 +20,6 @@ from domain.runs.run_events import run_queued
 from domain.runs.starting import ThreadFacts, make_room, team_of_thread
 from domain.runs.step import Step
 from domain.schedules.firing import Firing
-from domain.sources.source import Source
 from domain.teams import Teams
 from domain.threads.message import Message
 from domain.threads.thread import Thread
@@ -121,6 +120,8 @@ class RunFilter:
     - `statuses`: one of these.
     - Created from `since` on and before `until`; ended, otherwise begun or created, after `changed_since`.
     - With `text`, `tool` or `metadata`: among the organization's `SEARCHED` newest runs (before `until`).
+    - With `is_walked`, a page has what is found among the next `SEARCHED` runs of the organization. It may have fewer runs than
+      its limit, or none, and a cursor to search on with.
     """
 
     thread_id: ThreadId | None = None
@@ -139,9 +140,23 @@ class RunFilter:
     changed_since: datetime | None = None
 
     @property
-    def is_counted_among_newest(self) -> bool:
-        """Whether runs without an index would be counted: those with an error, a starter or a model."""
-        return any(value is not None for value in (self.error, self.started_by, self.model))
+    def all_statuses(self) -> frozenset[RunStatus]:
+        return self.statuses if self.status is None else self.statuses | {self.status}
+
+    @property
+    def are_unfinished(self) -> bool:
+        """Whether only unfinished runs are wanted, which are few."""
+        return bool(self.all_statuses) and not any(status.is_terminal for status in self.all_statuses)
+
+    @property
+    def is_walked(self) -> bool:
+        """Whether no index has all conditions, so that any number of runs may not meet them: those of a model, and those of a
+        starter with others."""
+        searches = (self.text, self.tool, self.metadata)
+        if self.are_unfinished or any(each is not None for each in (self.thread_id, self.history_key, *searches)):
+            return False
+        others = (self.agent_id, self.error, *self.all_statuses)
+        return self.model is not None or (self.started_by is not None and any(others))
 
 
 class RunOrder(StrEnum):
@@ -200,8 +215,8 @@ class RunReader(Protocol):
         """Runs in this order. A cursor continues a page of the same order."""
 
     async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
-        """How many runs there are, at most `most`; of those that teams own, only those of `teams`. With `error`, `started_by`
-        or `model`: among the `SEARCHED` newest runs of the organization (before `until`)."""
+        """How many runs there are, at most `most`; of those that teams own, only those of `teams`. Where a list of them `is_walked`:
+        among the `SEARCHED` newest runs of the organization (before `until`)."""
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
         """Runs by when they ended, otherwise began or were created; newest first. They are among the `SEARCHED` newest
@@ -382,13 +397,3 @@ def control_topic(run_id: RunId) -> str:
 
 class StoredThreads(Protocol):
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None: ...
-
-
-class SourceFiles(Protocol):
-    """Sources of threads, with their bytes."""
-
-    async def get(self, organization_id: OrganizationId, source_id: SourceId, *, teams: Teams = None) -> Source | None:
-        """The source, or None; of threads that teams own, only of those of `teams`."""
-
-    async def part(self, organization_id: OrganizationId, source_id: SourceId, position: int) -> bytes | None:
-        """The part at a position; None after the last one."""

@@ -10,13 +10,12 @@ from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import PriceTable
 from application.policy.canary_guard import CanaryGuard
 from application.policy.ports import SchemaValidator
-from application.runs.attached_content import attached_content
+from application.runs.attached_content import SourceFiles, attached_content
 from application.runs.ports import (
     IdempotencyKey,
     NewRun,
     RunQueue,
     RunStore,
-    SourceFiles,
     StartedRun,
 )
 from application.runs.run_model import model_of_run

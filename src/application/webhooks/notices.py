@@ -6,8 +6,12 @@ from datetime import datetime
 
 from domain.approvals.approval import Approval
 from domain.audit.event import AuditAction, AuditEvent
+from domain.identity.api_key import person_of
 from domain.ids import McpServerId, OrganizationId, RunId, ThreadId, WebhookDeliveryId, WorkflowRunId, derived_id
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.server import McpServer
+from domain.runs.run import Run
+from domain.threads.message import ToolUse
 from domain.threads.message_json import timestamp
 from domain.threads.thread import Quarantine
 from domain.webhooks.delivery import WebhookEvent
@@ -62,6 +66,57 @@ def of_approvals(approvals: Iterable[Approval]) -> tuple[Notice, ...]:
     )
 
 
+def of_pending_calls(run: Run, *, at: datetime) -> tuple[Notice, ...]:
+    """Calls that a run waits for otherwise than for approval: questions of MCP servers, accounts that people must connect, and
+    calls of client tools. Functions that its own client sent are left out, as this client answers them."""
+    own = {tool.name for tool in run.client_tools}
+    return tuple(_of_call(run, use, at) for use in run.pending if use.approval is None and use.name not in own)
+
+
+def _of_call(run: Run, use: ToolUse, at: datetime) -> Notice:
+    asked = use.elicitation
+    data: JsonObject = {
+        "run_id": run.id,
+        "thread_id": run.thread_id,
+        "agent_id": run.agent_id,
+        "tool_call_id": use.id,
+        "tool": use.name,
+    }
+    if asked is None:
+        event, item = WebhookEvent.CLIENT_TOOL_CALLED, f"call:{run.id}:{use.id}"
+    else:
+        event, item = WebhookEvent.SERVER_ASKED, f"question:{run.id}:{use.id}:{asked.request_id}"
+        if asked.is_for_account:
+            event = WebhookEvent.ACCOUNT_REQUIRED
+            data["user_id"] = person_of(run.requested_by)
+    return Notice(
+        id=_id(item),
+        organization_id=run.organization_id,
+        event=event,
+        at=at,
+        item=item,
+        name=use.name,
+        data=data,
+        run_id=run.id,
+    )
+
+
+def of_missing_grant(server: McpServer, *, granted_at: datetime | None, at: datetime) -> Notice:
+    """A server that a person must authorize: once for each of its versions, and for each grant that is of no use any more,
+    which was last renewed at `granted_at`."""
+    slug = server.config.slug
+    return Notice(
+        id=_id(server.id, str(server.version), "" if granted_at is None else timestamp(granted_at)),
+        organization_id=server.organization_id,
+        event=WebhookEvent.AUTHORIZATION_REQUIRED,
+        at=at,
+        item=f"authorization:{slug}",
+        name=slug,
+        data={"mcp_server": slug},
+        server_id=server.id,
+    )
+
+
 def of_quarantine(
     organization_id: OrganizationId, thread_id: ThreadId, quarantine: Quarantine, run_id: RunId | None
 ) -> Notice:
@@ -97,20 +152,29 @@ def of_tools(entries: Iterable[AuditEvent]) -> tuple[Notice, ...]:
 
 
 def of_questions(before: WorkflowRun, after: WorkflowRun, *, at: datetime) -> tuple[Notice, ...]:
-    """Nodes that ask a person since `before`."""
+    """Nodes that ask a person since `before`, or need an account of the person who started the workflow run."""
     return tuple(
-        Notice(
-            id=_id(after.id, node.node_id, str(node.attempt)),
-            organization_id=after.organization_id,
-            event=WebhookEvent.QUESTION_ASKED,
-            at=at,
-            item=f"node:{after.id}:{node.node_id}",
-            name=node.node_id,
-            data={"workflow_run_id": after.id, "workflow_id": after.workflow_id, "node_id": node.node_id},
-            workflow_run_id=after.id,
-        )
+        _of_node(after, node, at)
         for node in after.nodes.values()
         if _asks(node) and not _asks(before.nodes.get(node.node_id))
+    )
+
+
+def _of_node(run: WorkflowRun, node: NodeRun, at: datetime) -> Notice:
+    event = WebhookEvent.QUESTION_ASKED
+    data: JsonObject = {"workflow_run_id": run.id, "workflow_id": run.workflow_id, "node_id": node.node_id}
+    if node.waits_for_account is not None:
+        event = WebhookEvent.ACCOUNT_REQUIRED
+        data["user_id"] = person_of(run.requested_by)
+    return Notice(
+        id=_id(run.id, node.node_id, str(node.attempt)),
+        organization_id=run.organization_id,
+        event=event,
+        at=at,
+        item=f"node:{run.id}:{node.node_id}",
+        name=node.node_id,
+        data=data,
+        workflow_run_id=run.id,
     )
 
 

@@ -46,6 +46,10 @@ _SENTENCES = {
     WebhookEvent.QUESTION_ASKED: "A workflow asks a person",
     WebhookEvent.TOOL_QUARANTINED: "A new or changed tool waits for approval",
     WebhookEvent.THREAD_QUARANTINED: "A canary token halted a thread",
+    WebhookEvent.SERVER_ASKED: "An MCP server asks a person",
+    WebhookEvent.CLIENT_TOOL_CALLED: "A call waits for its result",
+    WebhookEvent.ACCOUNT_REQUIRED: "A person must connect an account",
+    WebhookEvent.AUTHORIZATION_REQUIRED: "A person must authorize an MCP server",
 }
 
 

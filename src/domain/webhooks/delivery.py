@@ -31,6 +31,10 @@ class WebhookEvent(StrEnum):
     QUESTION_ASKED = "workflow_run.question_asked"
     TOOL_QUARANTINED = "mcp_server.tool_quarantined"
     THREAD_QUARANTINED = "thread.quarantined"
+    SERVER_ASKED = "run.question_asked"
+    CLIENT_TOOL_CALLED = "run.client_tool_called"
+    ACCOUNT_REQUIRED = "account.required"
+    AUTHORIZATION_REQUIRED = "mcp_server.authorization_required"
 
 
 NOTICES = (
@@ -38,7 +42,12 @@ NOTICES = (
     WebhookEvent.QUESTION_ASKED,
     WebhookEvent.TOOL_QUARANTINED,
     WebhookEvent.THREAD_QUARANTINED,
+    WebhookEvent.SERVER_ASKED,
+    WebhookEvent.CLIENT_TOOL_CALLED,
+    WebhookEvent.ACCOUNT_REQUIRED,
+    WebhookEvent.AUTHORIZATION_REQUIRED,
 )
+"""An index has deliveries of these events, whose condition has them in this order."""
 
 
 class DeliveryState(StrEnum):

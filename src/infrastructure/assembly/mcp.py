@@ -18,6 +18,7 @@ from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import ConnectionScope, McpCatalogStore, McpServerStore, ServerStatus
 from application.mcp.server_certificates import ServerCertificates
+from application.mcp.tell_missing_grants import TellMissingGrants
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.system.rates import Rates
@@ -170,11 +171,13 @@ def connections(
     node: NodeRuntime,
     reporter: StateReporter | None,
     states: ServerStates,
+    missing_grants: TellMissingGrants,
     subscribers: Subscribers,
     announcements: Announcements,
 ) -> SupervisedConnections:
     def changed(server: McpServer, status: ServerStatus) -> None:
         states.changed(server, status)
+        missing_grants.changed(server, status)
         if reporter is not None:
             reporter.changed(server, status)
 

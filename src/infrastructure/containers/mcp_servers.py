@@ -23,6 +23,7 @@ from application.mcp.mcp_switch import McpSwitch
 from application.mcp.oauth_client import DescribeOAuthClient
 from application.mcp.preview_mcp_import import PreviewMcpImport
 from application.mcp.queries import (
+    CountQuarantinedTools,
     DescribeConfinement,
     GetMcpServer,
     GetMcpServerLogs,
@@ -37,6 +38,7 @@ from application.mcp.reject_definition import RejectDefinition
 from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
+from application.mcp.tell_missing_grants import MissingGrantNotices, TellMissingGrants
 from application.mcp.uninstall_mcp_server import UninstallMcpServer
 from application.mcp.update_mcp_server import UpdateMcpServer
 from infrastructure.assembly import mcp as mcp_assembly
@@ -59,6 +61,7 @@ from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth
 from infrastructure.mcp.state_reporter import StateReporter
 from infrastructure.mcp.wrappers.announced_connections import AnnouncedConnections
 from infrastructure.mcp.wrappers.supervised_connections import SupervisedConnections
+from infrastructure.persistence.mcp.missing_grants import SqlMissingGrantNotices
 
 singleton = Singletons(Platform, Storage)
 
@@ -91,6 +94,8 @@ class McpServers(containers.DeclarativeContainer):
         mcp_assembly.registries, Platform.settings, egress=Platform.egress_policy
     )
     state_reporter: providers.Provider[StateReporter | None] = singleton(mcp_assembly.state_reporter, Platform.settings)
+    missing_grant_notices: providers.Provider[MissingGrantNotices] = singleton(SqlMissingGrantNotices)
+    tell_missing_grants = singleton(TellMissingGrants, notices=missing_grant_notices)
     subscribers: providers.Provider[Subscribers] = singleton(storage_assembly.subscribers, Platform.row_notifications)
     mcp_installer: providers.Provider[LocalMcpInstaller] = singleton(
         mcp_assembly.mcp_installer,
@@ -114,6 +119,7 @@ class McpServers(containers.DeclarativeContainer):
         node=node_runtime,
         reporter=state_reporter,
         states=Platform.server_states,
+        missing_grants=tell_missing_grants,
         subscribers=subscribers,
         announcements=Platform.wakeups,
     )
@@ -193,6 +199,7 @@ class McpServers(containers.DeclarativeContainer):
         DisconnectMcpServer, servers=Storage.fresh_servers, connections=announced_connections, statuses=server_statuses
     )
     get_mcp_server_tools = singleton(GetMcpServerTools, servers=Storage.fresh_servers, catalogs=Storage.fresh_catalogs)
+    count_quarantined_tools = singleton(CountQuarantinedTools, quarantine_counts=Storage.quarantine_counts)
     get_mcp_server_status = singleton(GetMcpServerStatus, servers=Storage.fresh_servers, statuses=server_statuses)
     describe_mcp_servers = singleton(
         DescribeMcpServers, statuses=server_statuses, quarantine_counts=Storage.quarantine_counts

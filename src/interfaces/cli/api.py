@@ -72,5 +72,5 @@ async def listed(api: ServiceApi, path: str, query: Query | None = None, *, limi
             raise UnexpectedAnswer(f"{path} is not a list")
         entries += data
         cursor = following
-        if not cursor or not data or (limit is not None and len(entries) >= limit):
+        if not cursor or (limit is not None and len(entries) >= limit):
             return {"data": entries, "next_cursor": cursor}

@@ -124,7 +124,7 @@ class AskedRuns:
     @property
     def is_indexed(self) -> bool:
         """Whether an index has the runs; otherwise the list is not repeated by itself."""
-        return not (self.searches or self.wanted.is_counted_among_newest)
+        return not (self.searches or self.wanted.is_walked)
 
     @property
     def is_bounded(self) -> bool:

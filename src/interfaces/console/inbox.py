@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from application.approvals.ports import ApprovalFilter
 from application.approvals.queries import GetApproval, ListApprovals
-from application.mcp.ports import ServerState
-from application.mcp.queries import GetMcpServerStatus, GetMcpServerTools, ListMcpServers
+from application.mcp.queries import CountQuarantinedTools, GetMcpServerStatus, GetMcpServerTools, ListMcpServers
+from application.mcp.server_status import needs_authorization
 from application.runs.ports import RunFilter
 from application.runs.queries import GetRun, ListRuns
 from application.system.lru import LruCache
@@ -115,6 +115,7 @@ class Inbox:
         list_mcp_servers: ListMcpServers,
         get_mcp_server_status: GetMcpServerStatus,
         get_mcp_server_tools: GetMcpServerTools,
+        count_quarantined_tools: CountQuarantinedTools,
         list_quarantined_threads: ListQuarantinedThreads,
         clock: Clock,
     ) -> None:
@@ -127,6 +128,7 @@ class Inbox:
         self._servers = list_mcp_servers
         self._status = get_mcp_server_status
         self._tools = get_mcp_server_tools
+        self._waiting_tools = count_quarantined_tools
         self._quarantined = list_quarantined_threads
         self._clock = clock
         self._counts: LruCache[_Reader, tuple[datetime, Waiting]] = LruCache(_COUNTS)
@@ -206,15 +208,19 @@ class Inbox:
     async def _of_servers(self, principal: Principal) -> list[InboxItem]:
         """Tools in quarantine, and servers that a person must authorize."""
         page = await self._servers.execute(principal=principal, page=PageRequest(limit=MOST))
-        found = await asyncio.gather(*(self._of_server(principal, server) for server in page.items))
+        counts = await self._waiting_tools.execute(principal)
+        enabled = [server for server in page.items if server.config.enabled]
+        found = await asyncio.gather(
+            # Catalogs are large: only those are read in which a tool waits.
+            *(self._quarantined_tools(principal, server) for server in enabled if server.id in counts),
+            *(self._authorizations(principal, server) for server in enabled),
+        )
         return [item for part in found for item in part]
 
-    async def _of_server(self, principal: Principal, server: McpServer) -> list[InboxItem]:
-        if not server.config.enabled:
-            return []
+    async def _quarantined_tools(self, principal: Principal, server: McpServer) -> list[InboxItem]:
         slug, listed = server.config.slug, await _or_none(self._tools.execute(principal, server.id))
         catalog = None if listed is None else listed.catalog
-        items = [
+        return [
             InboxItem(
                 key=f"{InboxKind.TOOL}:{slug}:{tool.definition.name}",
                 kind=InboxKind.TOOL,
@@ -227,21 +233,25 @@ class Inbox:
             for tool in (pinned_tools(catalog) if catalog is not None and catalog.quarantined else ())
             if tool.state is DefinitionState.QUARANTINED
         ]
-        if isinstance(server.config.auth, AuthorizationCodeAuth):
-            status = await _or_none(self._status.execute(principal, server.id))
-            if status is not None and status.state is ServerState.NEEDS_AUTH:
-                items.append(
-                    InboxItem(
-                        key=f"{InboxKind.AUTHORIZATION}:{slug}",
-                        kind=InboxKind.AUTHORIZATION,
-                        title=slug,
-                        about="MCP server without a grant",
-                        subject=server,
-                        server=server,
-                        since=status.since,
-                    )
-                )
-        return items
+
+    async def _authorizations(self, principal: Principal, server: McpServer) -> list[InboxItem]:
+        if not isinstance(server.config.auth, AuthorizationCodeAuth):
+            return []
+        status = await _or_none(self._status.execute(principal, server.id))
+        if status is None or not needs_authorization(server, status):
+            return []
+        slug = server.config.slug
+        return [
+            InboxItem(
+                key=f"{InboxKind.AUTHORIZATION}:{slug}",
+                kind=InboxKind.AUTHORIZATION,
+                title=slug,
+                about="MCP server without a grant",
+                subject=server,
+                server=server,
+                since=status.since,
+            )
+        ]
 
     async def _quarantined_threads(self, principal: Principal) -> list[InboxItem]:
         threads = await self._quarantined.execute(principal, MOST)

@@ -107,7 +107,9 @@ async def test_a_list_that_searches_texts_does_not_refresh_itself(service: Servi
 
 
 async def test_a_list_of_runs_that_no_index_has_does_not_refresh_itself_either(service: Service) -> None:
-    for query in ("error=model_timeout", "started_by=key_1", "model=openai%3Agpt-5"):
+    for query in ("error=model_timeout", "started_by=key_1"):
+        assert 'hx-trigger="every 10s, runs-changed' in await listed(service, f"?{query}")
+    for query in ("error=model_timeout&started_by=key_1", "started_by=key_1&status=failed", "model=openai%3Agpt-5"):
         page = await listed(service, f"?{query}")
         assert 'hx-trigger="runs-changed' in page
         assert "What is found is counted in the newest 10,000 runs. The list does not refresh itself." in page

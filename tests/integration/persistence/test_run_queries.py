@@ -5,21 +5,25 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy import Connection, Engine, Select, event, select, text
 from sqlalchemy.dialects.sqlite import dialect
 
-from application.runs.ports import RunFilter
+from application.runs.ports import RunFilter, RunOrder
+from application.system.pages import PageRequest
 from domain.runs.run import RunStatus
+from infrastructure.persistence.columns.paging import encode_cursor
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs.admission import active
 from infrastructure.persistence.runs.filters import conditions
+from infrastructure.persistence.runs.orders import sort_of
 from infrastructure.persistence.runs.queue_lines import queued_lines
 from infrastructure.persistence.runs.rows import select_run
+from infrastructure.persistence.runs.walks import End, Walk
 from infrastructure.persistence.tables.runs import run
 from infrastructure.persistence.usage.counted_for import counting_for
-from tests.builders import ORG, RUN, a_message, a_thread, after, an_agent, an_audit_event
+from tests.builders import KEY, ORG, RUN, START, THREAD, a_message, a_thread, after, an_agent, an_audit_event
 from tests.contract.run_steps import claim, finish_step, run_number, start
 from tests.contract.sql_legs import sql_stores
 from tests.people_builders import USER
@@ -136,6 +140,93 @@ async def test_failed_runs_are_found_in_an_index_of_runs_that_did_not_complete(s
     steps = await sqlite.read(plan, scope=SYSTEM)
     assert "USING INDEX ix_run_not_completed (organization_id=? AND status=?)" in steps[0]
     assert not any("B-TREE" in step for step in steps)
+
+
+_SORTED = (run.c.created_at.desc(), run.c.id.desc())
+_BY_ERROR = "ix_run_error", "(organization_id=? AND error_code=?"
+_BY_STARTER = "ix_run_organization_id_requested_by_created_at_id", "(organization_id=? AND requested_by=?"
+_INDEXED = [
+    (RunFilter(error="model_auth"), *_BY_ERROR),
+    (RunFilter(error="model_auth", status=RunStatus.FAILED), *_BY_ERROR),
+    (RunFilter(error="model_auth", started_by=KEY), *_BY_ERROR),
+    (RunFilter(started_by=KEY), *_BY_STARTER),
+    (RunFilter(started_by=KEY, thread_id=THREAD), "ix_run_thread_id_created_at_id", "(thread_id=?"),
+    (RunFilter(started_by=KEY, status=RunStatus.REQUIRES_ACTION), "ix_run_unfinished", "(status=?"),
+]
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(("wanted", "index", "by"), _INDEXED)
+async def test_runs_with_an_error_or_of_a_starter_are_found_by_an_index(
+    sqlite: SqliteDatabase, wanted: RunFilter, index: str, by: str
+) -> None:
+    """However rare they are, the organization's other runs must not be read for a page of them."""
+    listed = select(run.c.id).where(*conditions(ORG, wanted)).order_by(*_SORTED).limit(51)
+    statement = listed.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+
+    def plan(connection: Connection) -> list[str]:
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}")]
+
+    steps = await sqlite.read(plan, scope=SYSTEM)
+    assert f"INDEX {index} {by}" in steps[0], steps
+    assert index == "ix_run_unfinished" or not any("B-TREE" in step for step in steps), steps
+
+
+@pytest.mark.requirement("U6")
+@pytest.mark.parametrize(("wanted", "index"), [(wanted, index) for wanted, index, _ in _INDEXED[:4]])
+async def test_runs_with_an_error_or_of_a_starter_are_found_by_an_index_in_postgresql(
+    postgres: PostgresDatabase, wanted: RunFilter, index: str
+) -> None:
+    listed = select(run.c.id).where(*conditions(ORG, wanted)).order_by(*_SORTED).limit(51)
+
+    def plan(connection: Connection) -> str:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+        statement = listed.compile(connection, compile_kwargs={"literal_binds": True})
+        return "\n".join(connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {statement}".replace("%", "%%")).scalars())
+
+    found = await postgres.read(plan, scope=SYSTEM)
+    assert f"using {index} on run" in found, found
+    assert "Seq Scan" not in found, found
+
+
+_OF_MODEL = Walk(
+    organization_id=ORG,
+    wanted=RunFilter(model="p:m", since=START, until=after(60)),
+    request=PageRequest(cursor=encode_cursor(1, "run_1")),
+    order=RunOrder.NEWEST,
+)
+
+
+@pytest.mark.requirement("U6")
+async def test_a_page_of_runs_of_a_model_reads_a_bounded_part_of_an_index(sqlite: SqliteDatabase) -> None:
+    """Requests have no order by time, so that a page is what the next runs have; their end is read from the index alone."""
+    end = End(created_at=START, id=RUN, sort=sort_of(RunOrder.NEWEST))
+    page = select_run.where(*conditions(ORG, _OF_MODEL.wanted), end.bounds).order_by(*_SORTED).limit(51)
+
+    def plan(connection: Connection, statement: Select[Any]) -> list[str]:
+        compiled = statement.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
+        return [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}")]
+
+    index = "INDEX ix_run_organization_id_created_at_id (organization_id=? AND created_at>? AND created_at<?)"
+    [walked] = await sqlite.read(lambda connection: plan(connection, _OF_MODEL.last), scope=SYSTEM)
+    assert f"COVERING {index}" in walked
+    found = await sqlite.read(lambda connection: plan(connection, page), scope=SYSTEM)
+    assert index in found[0], found
+    assert "(run_id=?)" in found[1], found
+
+
+@pytest.mark.requirement("U6")
+async def test_the_end_of_a_walk_is_read_from_an_index_in_postgresql(postgres: PostgresDatabase) -> None:
+    def plan(connection: Connection) -> str:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        connection.execute(text("SET LOCAL enable_bitmapscan = off"))
+        statement = _OF_MODEL.last.compile(connection, compile_kwargs={"literal_binds": True})
+        return "\n".join(connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {statement}".replace("%", "%%")).scalars())
+
+    found = await postgres.read(plan, scope=SYSTEM)
+    assert "using ix_run_organization_id_created_at_id on run" in found, found
+    assert "Sort" not in found, found
 
 
 @pytest.mark.requirement("K8")

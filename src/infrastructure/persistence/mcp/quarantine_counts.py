@@ -12,7 +12,7 @@ from infrastructure.persistence.tables import mcp_server, mcp_tool_definition
 
 _tool = mcp_tool_definition.c
 _list = (_tool.position // LIST_RANGE).label("list")
-_waiting = (
+awaiting = (
     select(_tool.server_id, _list, func.count().label("tools"))
     .select_from(mcp_server.join(mcp_tool_definition, _tool.server_id == mcp_server.c.id))
     .where(
@@ -35,7 +35,7 @@ class SqlQuarantineCounts:
         def unit(connection: Connection) -> dict[McpServerId, int]:
             return {
                 McpServerId(row.server_id): row.tools
-                for row in connection.execute(_waiting, {"organization_id": organization_id}).all()
+                for row in connection.execute(awaiting, {"organization_id": organization_id}).all()
                 if row.list == first_position(connection, row.server_id) // LIST_RANGE
             }
 

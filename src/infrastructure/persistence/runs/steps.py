@@ -8,7 +8,7 @@ from sqlalchemy import BindParameter, Connection, Update, bindparam, select, upd
 
 from application.runs.ports import LeaseLost, StepOutcome, events_topic, status_topic
 from application.system.wakeups import Wakeups
-from application.webhooks.notices import of_quarantine
+from application.webhooks.notices import of_pending_calls, of_quarantine
 from application.webhooks.ports import WEBHOOKS_TOPIC
 from application.workflows.ports import WORKFLOWS_TOPIC, may_let_workflow_go_on
 from domain.ids import RunId
@@ -195,6 +195,8 @@ def commit_step(
             ended = change_run(connection, ending, seen=RunStatus.REQUIRES_ACTION)
             has_announced = outcome.has_announced or ended.has_announced
             return replace(ended, ending=ending, has_announced=has_announced), ending.run
+        if _add_notices_of_calls(connection, step):
+            outcome = replace(outcome, has_announced=True)
     return outcome, step.run
 
 
@@ -216,7 +218,8 @@ def change_run(connection: Connection, step: Step, *, seen: RunStatus) -> StepOu
     row = _advanced(_change.ask(connection, {**_parameters(step, state_row(step.run)), "seen_status": seen.value}))
     if row is None:
         raise LookupError(f"run {step.run.id} is no longer {seen}, although its thread is locked")
-    return completed(_store_rest(connection, step, row))
+    outcome = completed(_store_rest(connection, step, row))
+    return replace(outcome, has_announced=True) if _add_notices_of_calls(connection, step) else outcome
 
 
 def claim_run(
@@ -257,6 +260,17 @@ def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
     """Wakes the run's events topic for any result of the unit."""
     topic = events_topic(run_id)
     return lambda _: wakeups.wake(topic)
+
+
+def _add_notices_of_calls(connection: Connection, step: Step) -> bool:
+    """Store what a suspended run waits for besides approvals, for the webhook of the inbox. What was stored before stays as it is.
+    Whether there was anything."""
+    moments = [*(event.at for event in step.events), *(entry.at for entry in step.audit)]
+    if step.run.status is not RunStatus.REQUIRES_ACTION or not moments:
+        return False
+    notices = of_pending_calls(step.run, at=max(moments))
+    add_notices(connection, notices)
+    return bool(notices)
 
 
 def _quarantining(quarantine: Quarantine, halted: Run) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from application.runs.ports import (
     StartedRun,
     control_topic,
 )
-from application.system.pages import Page, PageRequest
+from application.system.pages import SEARCHED, Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.ids import OrganizationId, RunId
 from domain.runs.change import Decide
@@ -48,6 +48,7 @@ from infrastructure.persistence.runs.start import (
     starts_plainly,
 )
 from infrastructure.persistence.runs.steps import follow_up
+from infrastructure.persistence.runs.walks import Walk
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import message, run, run_event, run_request, tool_call
 from infrastructure.persistence.threads.message_rows import message_of, shown_columns
@@ -69,7 +70,7 @@ Withdraw = Callable[[RunId], None]
 class SqlRunStore:
     """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database,
     in their transaction; `signal` a queue in this process, after the commit, with the line of the run that was started.
-    `withdraw` is called with each run that ended without a worker."""
+    `withdraw` is called with each run that ended without a worker. A page looks at `walked` runs where no index has those it wants."""
 
     def __init__(
         self,
@@ -80,6 +81,7 @@ class SqlRunStore:
         submit: Submit | None = None,
         signal: Signal | None = None,
         withdraw: Withdraw | None = None,
+        walked: int = SEARCHED,
     ) -> None:
         self._database = database
         self._box = box
@@ -87,6 +89,7 @@ class SqlRunStore:
         self._submit = submit
         self._signal = signal
         self._withdraw = withdraw
+        self._walked = walked
 
     async def start(self, new: NewRun) -> StartedRun:
         """Store a run as QUEUED, settling or stopping the thread's unfinished runs as asked."""
@@ -153,18 +156,27 @@ class SqlRunStore:
         # one run, and would read all requests rather than those of a page.
         of_runs_alone = keys.get_final_froms() == [run]
 
+        walk = None
+        if wanted.is_walked and not order.is_by_figure:
+            walk = Walk(
+                organization_id=organization_id, wanted=wanted, request=request, order=order, length=self._walked
+            )
+
         def unit(connection: Connection) -> Page[Run]:
-            return sorted_page(
+            end = None if walk is None else walk.end(connection)
+            within = () if end is None else (end.bounds,)
+            page = sorted_page(
                 connection,
-                select_run.add_columns(*added_columns(order)).where(*all_of),
+                select_run.add_columns(*added_columns(order)).where(*all_of, *within),
                 request,
                 sort=sort_of(order),
                 identifier=run.c.id,
                 convert=run_of,
                 heavy=_HEAVY,
-                keys=keys if of_runs_alone else None,
+                keys=keys.where(*within) if of_runs_alone else None,
                 owner=run.c.team,
             )
+            return page if end is None or page.next_cursor is not None else replace(page, next_cursor=end.cursor)
 
         return await self._database.read(unit, scope=organization_id)
 
@@ -172,7 +184,7 @@ class SqlRunStore:
         found = select(run.c.id).where(*conditions(organization_id, wanted, teams=teams), *seen_by(teams, run.c.team))
         if run_request in found.get_final_froms():
             found = found.where(run_request.c.run_id == run.c.id)
-        if wanted.is_counted_among_newest:
+        if wanted.is_walked:
             found = found.where(among_newest(run, organization_id, until=wanted.until))
         counted = select(func.count()).select_from(found.limit(most).subquery())
         return await self._database.read(

@@ -4,6 +4,7 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table, U
 
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
+from infrastructure.persistence.tables.partial import partial_index
 
 # `secrets` is the encrypted JSON of env and headers; `config` is the rest, with the names of their secrets.
 # `team` repeats that of `config` for lists.
@@ -54,6 +55,7 @@ mcp_tool_definition = Table(
     Column("approved_definition", JsonText),
     Column("rejection", JsonText),
     Index(None, "server_id", "name"),
+    partial_index("ix_mcp_tool_definition_standing", "server_id", "standing", "position", where="standing IS NOT NULL"),
 )
 
 # The state of a server in one process; valid while `seen_at` is recent.

@@ -84,6 +84,8 @@ run = Table(
         "id",
         where="status NOT IN ('queued', 'in_progress', 'requires_action', 'completed')",
     ),
+    partial_index("ix_run_error", "organization_id", "error_code", "created_at", "id", where="error_code IS NOT NULL"),
+    Index(None, "organization_id", "requested_by", "created_at", "id"),
     partial_index("ix_run_queued", "organization_id", "agent_id", "lane", "created_at", where="status = 'queued'"),
     partial_index(
         "uq_run_active_thread",

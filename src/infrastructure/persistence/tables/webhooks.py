@@ -36,7 +36,8 @@ webhook_delivery = Table(
         "created_at",
         "id",
         where="event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined',"
-        " 'thread.quarantined')",
+        " 'thread.quarantined', 'run.question_asked', 'run.client_tool_called', 'account.required',"
+        " 'mcp_server.authorization_required')",
     ),
     partial_index(
         "ix_webhook_delivery_open",

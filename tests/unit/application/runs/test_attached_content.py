@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.attached_content import attached_content
-from application.runs.ports import SourceFiles
+from application.runs.attached_content import SourceFiles, attached_content
 from domain.ids import ThreadId
 from domain.threads.attachments import MAX_ATTACHED_BYTES, MAX_ATTACHMENTS, AttachedSource
 from domain.threads.message import FileContent, ImageContent, TextContent, UserContent

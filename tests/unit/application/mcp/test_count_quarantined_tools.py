@@ -1,0 +1,19 @@
+"""CountQuarantinedTools: how many tools wait for a person, for everyone who may see them."""
+
+import pytest
+from pytest_mock import MockerFixture
+
+from application.mcp.describe_mcp_servers import QuarantineCounts
+from application.mcp.queries import CountQuarantinedTools
+from domain.identity.role import Role
+from tests.builders import ORG, SERVER
+from tests.unit.application.actors import a_principal
+
+
+@pytest.mark.requirement("U6")
+async def test_the_numbers_are_those_of_the_callers_organization(mocker: MockerFixture) -> None:
+    counts = mocker.create_autospec(QuarantineCounts, instance=True)
+    counts.awaiting.return_value = {SERVER: 2}
+    count = CountQuarantinedTools(quarantine_counts=counts)
+    assert await count.execute(a_principal(Role.VIEWER)) == {SERVER: 2}
+    counts.awaiting.assert_awaited_once_with(ORG)
