@@ -26,8 +26,8 @@ class MissingGrantNotices(Protocol):
 
 class TellMissingGrants:
     """Rules:
-    - A server is told when it has refused a request for want of a grant, in whichever process that was; then not again until it
-      is changed, or another grant has ended.
+    - A server that has refused a request for want of a grant is noted in the process of the request, and told once; again after
+      it was changed, or another grant has ended.
     - What cannot be stored is tried again.
     """
 

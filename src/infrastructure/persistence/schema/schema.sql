@@ -919,6 +919,7 @@ CREATE INDEX ix_webhook_delivery_run_id_created_at_id ON webhook_delivery (run_i
 CREATE INDEX ix_webhook_delivery_open ON webhook_delivery (next_attempt_at, id) WHERE state IN ('pending', 'delivering');
 CREATE INDEX ix_webhook_delivery_workflow_run_id ON webhook_delivery (workflow_run_id);
 CREATE INDEX ix_webhook_delivery_server_id ON webhook_delivery (server_id);
+CREATE INDEX ix_webhook_delivery_inbox ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined');
 CREATE INDEX ix_thread_forked_from ON thread (forked_from) WHERE forked_from IS NOT NULL;
 CREATE INDEX ix_audit_event_decisions ON audit_event (organization_id, at, id) WHERE action IN ('tool.approval_given', 'tool.approved', 'tool.denied', 'run.question_answered', 'workflow.run_resumed', 'mcp_server.tool_approved', 'mcp_server.tool_rejected', 'thread.released', 'mcp_server.authorized');
 CREATE TABLE tool_usage (
@@ -936,7 +937,7 @@ CREATE TABLE tool_usage (
 ;
 CREATE INDEX ix_webhook_delivery_organization_id_created_at_id ON webhook_delivery (organization_id, created_at, id);
 CREATE INDEX ix_thread_team ON thread (organization_id, team) WHERE team IS NOT NULL;
-CREATE INDEX ix_webhook_delivery_inbox ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined', 'run.question_asked', 'run.client_tool_called', 'account.required', 'mcp_server.authorization_required');
+CREATE INDEX ix_webhook_delivery_notices ON webhook_delivery (organization_id, created_at, id) WHERE event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined', 'run.question_asked', 'run.client_tool_called', 'account.required', 'mcp_server.authorization_required');
 CREATE INDEX ix_run_error ON run (organization_id, error_code, created_at, id) WHERE error_code IS NOT NULL;
 CREATE INDEX ix_run_organization_id_requested_by_created_at_id ON run (organization_id, requested_by, created_at, id);
 CREATE INDEX ix_mcp_tool_definition_standing ON mcp_tool_definition (server_id, standing, position) WHERE standing IS NOT NULL;

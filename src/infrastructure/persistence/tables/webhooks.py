@@ -30,8 +30,17 @@ webhook_delivery = Table(
     Column("server_id", PlainText, ForeignKey("mcp_server.id", ondelete="CASCADE"), index=True),
     Index(None, "run_id", "created_at", "id"),
     Index(None, "organization_id", "created_at", "id"),
+    # For code of revisions before 0108.
     partial_index(
         "ix_webhook_delivery_inbox",
+        "organization_id",
+        "created_at",
+        "id",
+        where="event IN ('approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined',"
+        " 'thread.quarantined')",
+    ),
+    partial_index(
+        "ix_webhook_delivery_notices",
         "organization_id",
         "created_at",
         "id",
