@@ -71,6 +71,7 @@ def test_partial_indices_keep_their_conditions(empty_database: str) -> None:
     assert {name for name, condition in partial.items() if condition} == {
         "uq_agent_name_in_use",
         "ix_agent_bounded",
+        "ix_run_error",
         "ix_run_not_completed",
         "ix_run_queued",
         "ix_run_unfinished",
