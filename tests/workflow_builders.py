@@ -59,12 +59,13 @@ def edge(way: str) -> Edge:
     return Edge(source=source, source_handle=source_handle, target=target, target_handle=target_handle or "input")
 
 
-def workflow(*parts: NodeDefinition | str, name: str = "story") -> WorkflowDefinition:
+def workflow(*parts: NodeDefinition | str, name: str = "story", team: str | None = None) -> WorkflowDefinition:
     """Nodes and edges, in any order."""
     return WorkflowDefinition(
         name=name,
         nodes=tuple(part for part in parts if isinstance(part, NodeDefinition)),
         edges=tuple(edge(part) for part in parts if isinstance(part, str)),
+        team=team,
     )
 
 
@@ -80,13 +81,15 @@ def planned(*parts: NodeDefinition | str) -> Plan:
     return compilation.plan
 
 
-def a_workflow(*parts: NodeDefinition | str, version: int = 1, name: str = "story") -> Workflow:
+def a_workflow(
+    *parts: NodeDefinition | str, version: int = 1, name: str = "story", team: str | None = None
+) -> Workflow:
     """A saved workflow of ORG."""
     return Workflow(
         id=WORKFLOW,
         organization_id=ORG,
         version=version,
-        definition=workflow(*parts, name=name),
+        definition=workflow(*parts, name=name, team=team),
         created_at=START,
         updated_at=START,
     )
@@ -99,6 +102,7 @@ def a_workflow_run(
     input: JsonValue = None,
     requested_by: ApiKeyId = KEY,
     organization_id: OrganizationId = ORG,
+    team: str | None = None,
 ) -> WorkflowRun:
     """A run of `a_workflow` at version 1."""
     return WorkflowRun(
@@ -111,4 +115,5 @@ def a_workflow_run(
         requested_by=requested_by,
         created_at=START,
         nodes={node.node_id: node for node in nodes},
+        team=team,
     )

@@ -9,19 +9,34 @@ from application.approvals.ports import ApprovalFilter
 from application.audit.ports import AuditFilter
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
-from domain.ids import AuditEventId, GatewaySessionId
+from domain.errors import ServiceError
+from domain.identity.organization_group import OrganizationGroup
+from domain.ids import AuditEventId, GatewaySessionId, GroupId, WorkflowId, WorkflowRunId
 from domain.teams import Teams
-from tests.builders import ORG, a_thread, a_thread_id, an_agent, an_audit_event, numbered
+from domain.workflows.graph import Workflow
+from tests.builders import ORG, START, a_thread, a_thread_id, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD, SESSION, a_session, created
 from tests.contract.test_gateway_approvals import asked
 from tests.schedule_builders import a_schedule, a_schedule_id, made
+from tests.workflow_builders import a_workflow_run, entrypoint, workflow
 
 pytestmark = pytest.mark.requirement("P2")
 
 TEAM = "finance"
 INSIDERS: Teams = frozenset({TEAM})
 OUTSIDERS: Teams = frozenset({"sales"})
+OF_TEAM = Workflow(
+    id=WorkflowId(numbered("wfl", 1)),
+    organization_id=ORG,
+    version=1,
+    definition=workflow(entrypoint(), name="report", team=TEAM),
+    created_at=START,
+    updated_at=START,
+)
+RUN_OF_TEAM = replace(
+    a_workflow_run(id=WorkflowRunId(numbered("wfr", 1)), team=TEAM), workflow_id=OF_TEAM.id, created_at=START
+)
 
 
 @pytest.fixture
@@ -69,6 +84,45 @@ async def test_a_schedule_is_seen_with_its_agent_and_its_thread(of_team: Stores)
     assert len((await schedules.page(ORG, PageRequest(teams=INSIDERS))).items) == 2
 
 
+async def test_a_group_owns_its_workflows_and_what_their_runs_did(stores: Stores) -> None:
+    group = OrganizationGroup(
+        id=GroupId(numbered("grp", 1)), organization_id=ORG, name=TEAM, created_at=START, changed_at=START
+    )
+    groups, gone = stores.organization_groups, an_audit_event(92, action=AuditAction.GROUP_DELETED)
+    await groups.add(group, an_audit_event(91, action=AuditAction.GROUP_CREATED))
+    await stores.workflows.add(OF_TEAM, an_audit_event(93, action=AuditAction.WORKFLOW_CREATED))
+    await stores.workflow_runs.start(RUN_OF_TEAM, an_audit_event(94, action=AuditAction.WORKFLOW_RUN_STARTED))
+    with pytest.raises(ServiceError, match=rf"report.*{RUN_OF_TEAM.id}") as refused:
+        await groups.delete(ORG, group.id, gone)
+    assert refused.value.code == "group_owns"
+    await stores.workflows.delete(ORG, OF_TEAM.id, an_audit_event(95, action=AuditAction.WORKFLOW_DELETED))
+    with pytest.raises(ServiceError, match=RUN_OF_TEAM.id) as refused:
+        await groups.delete(ORG, group.id, gone)
+    assert "report" not in refused.value.detail
+
+
+async def test_entries_about_a_workflow_its_runs_and_their_calls_are_seen_with_them(stores: Stores) -> None:
+    common = replace(OF_TEAM, id=WorkflowId(numbered("wfl", 2)), definition=workflow(entrypoint(), name="common"))
+    run = replace(RUN_OF_TEAM, id=WorkflowRunId(numbered("wfr", 2)), workflow_id=common.id, team=None)
+    step = partial(an_audit_event, action=AuditAction.TOOL_EXECUTED, resource=numbered("call", 1))
+    for number, (stored, begun) in enumerate(((OF_TEAM, RUN_OF_TEAM), (common, run))):
+        await stores.workflows.add(
+            stored, an_audit_event(40 + number, action=AuditAction.WORKFLOW_CREATED, resource=stored.id)
+        )
+        started = an_audit_event(50 + number, action=AuditAction.WORKFLOW_RUN_STARTED, resource=begun.id)
+        await stores.workflow_runs.start(begun, started)
+        await stores.audit.record(step(60 + number, details={"workflow_run_id": begun.id, "node_id": "call"}))
+    await stores.audit.record(step(62, details={"workflow_run_id": numbered("wfr", 9)}))
+
+    async def numbers(teams: Teams) -> list[str]:
+        page = await stores.audit.page(ORG, AuditFilter(teams=teams), PageRequest(limit=100))
+        return sorted(entry.id for entry in page.items)
+
+    assert await numbers(OUTSIDERS) == [numbered("aud", number) for number in (41, 51, 61)]
+    assert await numbers(INSIDERS) == [numbered("aud", number) for number in (40, 41, 50, 51, 60, 61)]
+    assert len(await numbers(None)) == 7
+
+
 async def test_an_entry_is_seen_only_if_what_it_is_about_is_known_and_seen(of_team: Stores) -> None:
     theirs, common = {"gateway_session_id": SESSION}, {"gateway_session_id": numbered("gws", 2)}
     # A text that looks like the key of a session, and one that PostgreSQL does not take in JSON.
@@ -86,16 +140,16 @@ async def test_an_entry_is_seen_only_if_what_it_is_about_is_known_and_seen(of_te
     unknown = (
         call(21, action=AuditAction.TOOL_EXECUTED, details={**gone}),
         call(22, action=AuditAction.TOOL_EXECUTED),
+        call(25, action=AuditAction.TOOL_EXECUTED, details={"workflow_run_id": numbered("wfr", 1)}),
+        an_audit_event(26, action=AuditAction.WORKFLOW_RUN_COMPLETED, resource=numbered("wfr", 1)),
         an_audit_event(23, action=AuditAction.PUSH_CONFIG_CREATED, resource="mine"),
         an_audit_event(24, action=AuditAction.WEBHOOK_DELIVERY_RETRIED, resource=numbered("whk", 1)),
     )
     seen = (
         call(31, action=AuditAction.TOOL_EXECUTED, details={**common}),
-        call(32, action=AuditAction.TOOL_EXECUTED, details={"workflow_run_id": numbered("wfr", 1)}),
         an_audit_event(33, action=AuditAction.SECRET_SET, resource="TOKEN"),
         an_audit_event(34, action=AuditAction.RUNS_CANCELLED, resource=ORG),
         an_audit_event(35, action=AuditAction.SESSION_ENDED, resource="css_1"),
-        an_audit_event(36, action=AuditAction.WORKFLOW_RUN_COMPLETED, resource=numbered("wfr", 1)),
     )
     for entry in (*hidden, *unknown, *seen):
         await of_team.audit.record(entry)

@@ -8,6 +8,7 @@ import pytest
 
 from application.audit.ports import AuditFilter
 from application.runs.ports import LeaseLost
+from application.system.pages import PageRequest
 from application.workflows.ports import (
     ClaimedWorkflowRun,
     WorkflowRunFilter,
@@ -88,6 +89,21 @@ async def test_a_started_run_is_queued_with_its_first_event(harness: Stores) -> 
     assert await harness.workflow_runs.get(ORG, ID) == stored
     assert await types(harness) == [WorkflowEventType.QUEUED]
     assert await harness.workflow_runs.definition(ORG, stored) == DEFINITION
+
+
+@pytest.mark.requirement("P2")
+async def test_a_run_keeps_its_team_and_is_in_lists_of_those_who_see_it(harness: Stores) -> None:
+    await harness.workflow_runs.start(replace(a_run(), team="finance"), told(1))
+    await harness.workflow_runs.start(a_run(2), told(2))
+    read = await harness.workflow_runs.get(ORG, ID)
+    assert read is not None
+    assert (read.team, (await claimed(harness)).run.team) == ("finance", "finance")
+    found = {}
+    for team in ("finance", "legal"):
+        request = PageRequest(teams=frozenset({team}))
+        page = await harness.workflow_runs.page(ORG, WorkflowRunFilter(workflow_id=WORKFLOW), request)
+        found[team] = [run.team for run in page.items]
+    assert found == {"finance": [None, "finance"], "legal": [None]}
 
 
 async def test_a_run_that_takes_nodes_over_is_stored_with_them(harness: Stores) -> None:

@@ -12,6 +12,7 @@ from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import OrganizationId, WorkflowId
 from domain.secrets.secret import Secret
+from domain.teams import Teams
 from domain.workflows.graph import NodeDefinition, Workflow
 from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
@@ -27,12 +28,13 @@ def a_workflow(
     name: str = "story",
     version: int = 1,
     organization_id: OrganizationId = ORG,
+    team: str | None = None,
 ) -> Workflow:
     return Workflow(
         id=WorkflowId(numbered("wfl", number)),
         organization_id=organization_id,
         version=version,
-        definition=workflow(*(parts or (entrypoint(),)), name=name),
+        definition=workflow(*(parts or (entrypoint(),)), name=name, team=team),
         created_at=after(number),
         updated_at=after(number + version),
     )
@@ -44,6 +46,28 @@ def told(number: int, action: AuditAction = AuditAction.WORKFLOW_CREATED) -> Aud
 
 async def trail(stores: Stores) -> list[AuditAction]:
     return [entry.action for entry in await all_of(partial(stores.audit.page, ORG, AuditFilter()))]
+
+
+@pytest.mark.requirement("P2")
+async def test_a_workflow_is_in_lists_of_those_who_see_the_team_of_its_newest_version(stores: Stores) -> None:
+    first = a_workflow(team="finance")
+    await stores.workflows.add(first, told(1))
+    await stores.workflows.add(a_workflow(number=2, name="common"), told(2))
+
+    async def listed(teams: Teams) -> list[str]:
+        page = await stores.workflows.page(ORG, PageRequest(teams=teams))
+        return [each.definition.name for each in page.items]
+
+    assert await listed(frozenset({"finance"})) == await listed(None) == ["common", "story"]
+    assert await listed(frozenset({"legal"})) == ["common"]
+    assert await stores.workflows.get(ORG, ID) == await stores.workflows.find(ORG, "story") == first
+    await stores.workflows.save(a_workflow(version=2, team="legal"), expected_version=1, audit=told(3))
+    assert await listed(frozenset({"legal"})) == ["common", "story"]
+    assert await listed(frozenset({"finance"})) == ["common"]
+    versions = (await stores.workflows.versions(ORG, ID, PageRequest())).items
+    assert [each.team for each in versions] == ["legal", "finance"]
+    await stores.workflows.save(a_workflow(version=3), expected_version=2, audit=told(4))
+    assert await listed(frozenset()) == ["common", "story"]
 
 
 @pytest.mark.requirement("F1", "U6")

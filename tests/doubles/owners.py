@@ -15,12 +15,14 @@ from domain.ids import (
     SourceId,
     ThreadId,
     WebhookDeliveryId,
+    WorkflowId,
+    WorkflowRunId,
 )
 from domain.teams import Teams, sees
 from tests.doubles.state import InMemoryState
 
 T = TypeVar("T")
-_OWNED = ("agt_", "mcp_", "thr_", "run_", "sch_", "gws_", "src_", "whk_")
+_OWNED = ("agt_", "mcp_", "thr_", "run_", "sch_", "gws_", "src_", "whk_", "wfl_", "wfr_")
 
 
 def team_of(state: InMemoryState, identifier: str | None) -> str | None:
@@ -38,6 +40,8 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
     versions = [*state.agents.values()]
     owners = [each[-1].team for each in versions] + [each.team for each in state.servers.values()]
     owners += [each.thread.team for each in state.threads.values()]
+    owners += [each[-1].team for each in state.workflows.values()]
+    owners += [each.run.team for each in state.workflow_runs.values()]
     if teams is None or not any(owners):
         return True
     named = [each for each in (entry.run_id, entry.server_id, entry.resource) if each is not None]
@@ -48,8 +52,8 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
         session_id = entry.details.get("gateway_session_id")
         if session_id is not None:
             owned.append(_owners(state, str(session_id)))
-        elif "workflow_run_id" not in entry.details:
-            return False
+        else:
+            owned.append(_owners(state, str(entry.details.get("workflow_run_id"))))
     return all(owners is not None and all(sees(teams, owner) for owner in owners) for owners in owned)
 
 
@@ -57,13 +61,17 @@ def owned_by(state: InMemoryState, organization_id: OrganizationId, name: str) -
     """Names of what belongs to the group, by kind."""
     of = (organization_id, name)
     agents = [each[-1] for each in state.agents.values() if each[-1].id not in state.deleted_agents]
+    workflows = state.workflows_in_use(organization_id)
+    workflow_runs = [each.run for each in state.workflow_runs.values()]
     threads = [each.thread for each in state.threads.values()]
     owned: dict[str, list[str]] = {
         "agents": sorted(each.config.name for each in agents if (each.organization_id, each.team) == of),
         "MCP servers": sorted(
             each.config.slug for each in state.servers.values() if (each.organization_id, each.team) == of
         ),
+        "workflows": sorted(each.definition.name for each in workflows if each.team == name),
         "threads": sorted(str(each.id) for each in threads if (each.organization_id, each.team) == of),
+        "workflow runs": sorted(str(each.id) for each in workflow_runs if (each.organization_id, each.team) == of),
     }
     return {kind: names for kind, names in owned.items() if names}
 
@@ -88,4 +96,8 @@ def _owners(state: InMemoryState, identifier: str) -> tuple[str | None, ...] | N
         return (team_of(state, approval.run_id or approval.gateway_session_id),)
     if (delivery := state.deliveries.get(WebhookDeliveryId(identifier))) is not None:
         return (team_of(state, delivery.delivery.run_id),)
+    if versions_of_workflow := state.workflows.get(WorkflowId(identifier)):
+        return (versions_of_workflow[-1].team,)
+    if (workflow_run := state.workflow_runs.get(WorkflowRunId(identifier))) is not None:
+        return (workflow_run.run.team,)
     return None

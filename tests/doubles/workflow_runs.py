@@ -24,6 +24,7 @@ from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus, events_between
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 from tests.doubles.stored_workflow_run import StoredWorkflowRun
@@ -82,6 +83,7 @@ class InMemoryWorkflowRunStore:
             and wanted.requested_by in (None, stored.run.requested_by, who_acts(stored.run.requested_by))
             and wanted.is_unfinished in (None, not stored.run.status.is_terminal)
         ]
+        found = seen(self._state, request.teams, found, lambda run: run.id)
         return newest_first(found, lambda run: by_time(run.created_at, run.id), request)
 
     async def events(

@@ -7,6 +7,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found, require_version
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.graph import Workflow
+from tests.doubles.owners import seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -52,6 +53,7 @@ class InMemoryWorkflowStore:
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Workflow]:
         """Workflows at their newest version, newest workflow first."""
         found = [replace(workflow, text=None) for workflow in self._state.workflows_in_use(organization_id)]
+        found = seen(self._state, request.teams, found, lambda workflow: workflow.id)
         return newest_first(found, lambda workflow: by_time(workflow.created_at, workflow.id), request)
 
     async def versions(

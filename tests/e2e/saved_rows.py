@@ -34,6 +34,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0110": ("0031", "adds to threads what none from before has"),
     "0103": ("0031", "adds the team of agents, servers, threads and runs, which none from before has"),
     "0108": ("0031", "adds indexes"),
+    "0104": ("0031", "adds the team of workflows and their runs, which none from before has"),
     "0101": ("0031", "adds custom roles, of which there were none"),
     "0129": ("0031", "adds to organizations and deliveries what none from before has"),
     "0057": ("0031", "adds to agents what none from before has"),

@@ -4675,6 +4675,8 @@ export interface components {
             plan: components["schemas"]["PlannedNodeView"][] | null;
             /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
             text: string | null;
+            /** @description Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization. */
+            team: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**
@@ -6283,6 +6285,8 @@ export interface components {
             nodes?: components["schemas"]["NodeBody"][] | null;
             /** @description Edges of the graph. */
             edges?: components["schemas"]["EdgeBody"][] | null;
+            /** @description Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization. */
+            team?: string | null;
             /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
             text?: string | null;
         };
@@ -6644,6 +6648,8 @@ export interface components {
              * @default []
              */
             edges?: components["schemas"]["EdgeBody"][];
+            /** @description Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization. */
+            team?: string | null;
             /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
             text?: string | null;
         };
@@ -6919,6 +6925,8 @@ export interface components {
             plan: components["schemas"]["PlannedNodeView"][] | null;
             /** @description The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists. */
             text: string | null;
+            /** @description Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization. */
+            team: string | null;
             /** @description Counts the changes, from 1. `If-Match` takes it. */
             version: number;
             /**

@@ -5,6 +5,7 @@ from domain.agents.agent import Agent
 from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.ids import AgentId, OrganizationId
+from domain.teams import may_use
 
 ID_PREFIX = "agt_"
 
@@ -12,18 +13,21 @@ ID_PREFIX = "agt_"
 async def existing_agent(agents: AgentStore, principal: Principal, id_or_name: str) -> Agent:
     """The newest version. An id goes before a name. Raises NOT_FOUND `agent_not_found`, also for an agent of a team that the
     caller does not see."""
-    return principal.found(await _stored(agents, principal.organization_id, id_or_name), "agent", id_or_name)
+    return principal.found(await stored_agent(agents, principal.organization_id, id_or_name), "agent", id_or_name)
 
 
-async def agent_without_team(agents: AgentStore, organization_id: OrganizationId, id_or_name: str) -> Agent:
-    """As `existing_agent`, for workflows, which belong to the organization and use only what does, too."""
-    agent = await _stored(agents, organization_id, id_or_name)
-    if agent is None or agent.team is not None:
+async def agent_of_workflow(
+    agents: AgentStore, organization_id: OrganizationId, id_or_name: str, *, team: str | None
+) -> Agent:
+    """As `existing_agent`, for a workflow of `team`, which uses only what belongs to this team or to the organization."""
+    agent = await stored_agent(agents, organization_id, id_or_name)
+    if agent is None or not may_use(team, agent.team):
         raise not_found("agent", id_or_name)
     return agent
 
 
-async def _stored(agents: AgentStore, organization_id: OrganizationId, id_or_name: str) -> Agent | None:
+async def stored_agent(agents: AgentStore, organization_id: OrganizationId, id_or_name: str) -> Agent | None:
+    """Of any team."""
     agent = None
     if id_or_name.startswith(ID_PREFIX):
         agent = await agents.get(organization_id, AgentId(id_or_name))

@@ -65,7 +65,8 @@ class _CachedToolset:
 
 class ToolsetBuilder:
     """Rules:
-    - Servers listed before are not contacted. A server of a team is there for agents of this team only.
+    - Servers listed before are not contacted. A server of a team is there for agents, and for wired nodes of workflows, of this
+      team only.
     - Overviews and toolsets are cached until one of their inputs changes.
     - The tools of a server with a lost shared connection are left out if its strategy is
       `unregister`.
@@ -149,7 +150,8 @@ class ToolsetBuilder:
         if self._wired_tools is not None:
             brought = await self._wired_tools.of(organization_id, wired)
         servers = tuple(server.slug for server in brought.servers)
-        only = replace(config, tools=brought.native, mcp_servers=servers)
+        team = next((server.team for server in brought.servers), None)  # all nodes are of one workflow run
+        only = replace(config, tools=brought.native, mcp_servers=servers, team=team)
         given = _Given(nodes=wired, brought=brought)
         return await self._toolset(
             only,

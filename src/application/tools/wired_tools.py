@@ -14,11 +14,12 @@ from domain.tools.wired import WiredNodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiredServer:
-    """A registered MCP server, by slug. `tools` are the server's names of the wired tools; None for
+    """A registered MCP server, by slug, for a workflow run of `team`. `tools` are the server's names of the wired tools; None for
     all."""
 
     slug: str
     tools: frozenset[str] | None = None
+    team: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -328,6 +328,7 @@ class _Drive:
             run_input=self._run.input,
             nodes=dict(self._nodes),
             plan=plan,
+            team=self._run.team,
             note_run=self._note_run,
             note_audit=self._noted.append,
         )

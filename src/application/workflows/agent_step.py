@@ -17,6 +17,7 @@ from domain.identity.role import Role
 from domain.ids import OrganizationId, RunId, derived_id
 from domain.json_value import JsonObject, JsonValue
 from domain.runs.run import Run, RunStatus
+from domain.teams import teams_of
 from domain.threads.message import TextContent
 from domain.threads.message_json import tool_use_to_json
 from domain.tools.wired import WiredNodes
@@ -35,6 +36,7 @@ _TRY_AGAIN = frozenset({ErrorKind.UNAVAILABLE, ErrorKind.LIMIT})
 class AgentStep:
     """Rules:
     - The run sees exactly the tools wired to the node. Its agent's policies and limits apply.
+    - The run belongs to the team of the workflow run; its agent, to this team or to the organization.
     - Only a completed run is a success.
     - A suspended run suspends its node, again for the node's full timeout.
     - Abandoning the node cancels the run.
@@ -114,9 +116,13 @@ class AgentStep:
         command = StartRunCommand(
             # Model settings of a node were saved by an admin.
             principal=Principal(
-                key_id=context.requested_by, organization_id=context.organization_id, role=Role.OPERATOR
+                key_id=context.requested_by,
+                organization_id=context.organization_id,
+                role=Role.OPERATOR,
+                teams=teams_of(context.team),
             ),
             agent=config.agent,
+            team=context.team,
             input=(TextContent(text=text),),
             model_settings=config.model_settings,
             output_schema=config.output_schema,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from application.audit.entries import audit_entry
+from application.audit.entries import audit_entry, team_details
 from application.system.ports import Clock, IdSource
 from application.workflows.ports import WorkflowStore
 from application.workflows.workflow_checks import CheckedWorkflow, WorkflowChecks
@@ -33,8 +33,8 @@ class SavedWorkflow:
 class CreateWorkflow:
     """Rules:
     - Requires `admin`. The name is unique in the organization.
-    - The definition must compile, and its agents, servers and secrets must exist. All faults are
-      reported.
+    - The definition must compile, and its agents, servers and secrets must exist; `TeamChecks` has the rules of teams. All
+      faults are reported.
     - Audited as `workflow.created`.
     """
 
@@ -48,7 +48,7 @@ class CreateWorkflow:
         """Raises FORBIDDEN, INVALID `workflow_invalid`, CONFLICT `workflow_name_taken`."""
         principal = command.principal
         principal.require(Permission.WORKFLOWS_MANAGE)
-        checked = await self._checks.require(principal.organization_id, command.definition)
+        checked = await self._checks.require(principal, command.definition)
         now = self._clock.now()
         workflow = Workflow(
             id=WorkflowId(self._ids.new("wfl")),
@@ -65,7 +65,11 @@ class CreateWorkflow:
             workflow.id,
             ids=self._ids,
             at=now,
-            details={"name": command.definition.name, "version": workflow.version},
+            details={
+                "name": command.definition.name,
+                "version": workflow.version,
+                **team_details(None, workflow.team),
+            },
         )
         await self._workflows.add(workflow, audit)
         return SavedWorkflow(workflow=workflow, checked=checked)

@@ -32,7 +32,7 @@ class DeleteWorkflow:
         """Raises FORBIDDEN, NOT_FOUND."""
         principal = command.principal
         principal.require(Permission.WORKFLOWS_MANAGE)
-        workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
+        workflow = await existing_workflow(self._workflows, principal, command.workflow)
         audit = audit_entry(
             principal,
             AuditAction.WORKFLOW_DELETED,

@@ -34,7 +34,8 @@ DEFAULT_TIMEOUT_S = 30.0
 
 class McpStep:
     """Rules:
-    - The organization's allowlist and policies decide; arguments must fit the tool's schema.
+    - The organization's allowlist and policies decide; arguments must fit the tool's schema. The server belongs to the team of
+      the workflow run or to the organization.
     - `max_calls` counts the calls of the tool by all steps of the workflow run.
     - A call that requires approval fails.
     - A call that lacks the account of the person who started the run waits until that person connects it, for at most the
@@ -68,7 +69,7 @@ class McpStep:
         arguments = await context.filled(node, config.arguments, self._expressions)
         params: JsonObject = arguments if isinstance(arguments, dict) else {}
         scope = ConnectionScope(organization_id=context.organization_id, person_id=person_of(context.requested_by))
-        whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,))
+        whose = AgentConfig(name="workflow", model="none:none", mcp_servers=(config.server,), team=context.team)
         toolset = await self._catalog.toolset(whose, scope, actor=context.requested_by)
         tool = _meant(config.server, config.call, toolset)
         checked = self._check.recheck(tool.name, params, toolset, calls_so_far=context.calls_before(node, run))

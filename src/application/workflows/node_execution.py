@@ -62,7 +62,7 @@ class NoteRun(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """The run in which a node executes. `nodes` are all nodes of the run in their current state, `plan`
+    """The run in which a node executes, of this `team`. `nodes` are all nodes of the run in their current state, `plan`
     is what the run executes."""
 
     organization_id: OrganizationId
@@ -71,6 +71,7 @@ class NodeContext:
     run_input: JsonValue
     nodes: Mapping[str, NodeRun]
     plan: Plan = Plan(nodes=())
+    team: str | None = None
     note_run: NoteRun
     note_audit: Callable[[AuditEvent], None]
     """Collects audit entries of the node; they are stored with its outcome."""

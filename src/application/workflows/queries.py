@@ -18,7 +18,7 @@ class GetWorkflow:
     async def execute(self, principal: Principal, workflow: str, version: int | None = None) -> Workflow:
         """The newest version, or that one. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
         principal.require(Role.VIEWER)
-        newest = await existing_workflow(self._workflows, principal.organization_id, workflow)
+        newest = await existing_workflow(self._workflows, principal, workflow)
         if version is None or version == newest.version:
             return newest
         found = await self._workflows.version(principal.organization_id, newest.id, version)
@@ -34,7 +34,7 @@ class ListWorkflows:
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
         """Workflows at their newest version without `text`, newest workflow first. Raises FORBIDDEN."""
         principal.require(Role.VIEWER)
-        return await self._workflows.page(principal.organization_id, page)
+        return await self._workflows.page(principal.organization_id, page.seen_by(principal))
 
 
 class ListWorkflowVersions:
@@ -46,5 +46,5 @@ class ListWorkflowVersions:
     async def execute(self, principal: Principal, workflow: str, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
         """Versions without `text`, newest first. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
         principal.require(Role.VIEWER)
-        found = await existing_workflow(self._workflows, principal.organization_id, workflow)
+        found = await existing_workflow(self._workflows, principal, workflow)
         return await self._workflows.versions(principal.organization_id, found.id, page)

@@ -50,7 +50,7 @@ class ReplayWorkflowRun:
         `node_input_missing`, and what `StartWorkflowRun` raises."""
         principal = command.principal
         earlier = await require_own_or_operator(self._runs, principal, command.run_id)
-        workflow = await existing_workflow(self._workflows, principal.organization_id, earlier.workflow_id)
+        workflow = await existing_workflow(self._workflows, principal, earlier.workflow_id)
         plan = compile_workflow(workflow.definition).plan
         if plan is None:
             raise not_runnable()
@@ -59,7 +59,7 @@ class ReplayWorkflowRun:
             if command.alone
             else replayed_from(plan, earlier.nodes, command.node_id)
         )
-        replay = Replay(run_id=earlier.id, node_id=command.node_id, alone=command.alone, nodes=nodes)
+        replay = Replay(run_id=earlier.id, node_id=command.node_id, alone=command.alone, nodes=nodes, team=earlier.team)
         started = await self._start.execute(
             StartWorkflowRunCommand(
                 principal=principal, workflow=earlier.workflow_id, input=earlier.input, replay=replay

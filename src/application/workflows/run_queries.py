@@ -6,10 +6,12 @@ from application.identity.key_validity import KeyValidity, access_topics
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore, workflow_events_topic
-from domain.errors import existing
+from application.workflows.run_access import existing_run
+from domain.errors import not_found
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import WorkflowRunId
+from domain.teams import sees
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
@@ -27,7 +29,7 @@ class GetWorkflowRun:
     async def execute(self, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
         """The run with its nodes. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
-        return existing(await self._runs.get(principal.organization_id, run_id), "workflow run", run_id)
+        return await existing_run(self._runs, principal, run_id)
 
     async def definition(self, principal: Principal, run: WorkflowRun) -> WorkflowDefinition:
         """The definition that the run executes."""
@@ -44,12 +46,12 @@ class ListWorkflowRuns:
     async def execute(self, principal: Principal, wanted: WorkflowRunFilter, request: PageRequest) -> Page[WorkflowRun]:
         """Matching runs, newest first."""
         principal.require(Role.VIEWER)
-        return await self._runs.page(principal.organization_id, wanted, request)
+        return await self._runs.page(principal.organization_id, wanted, request.seen_by(principal))
 
 
 class WatchWorkflowRun:
     """Rules:
-    - Requires `viewer`, and a valid key at each delivery. Ends at once when the key is no longer valid.
+    - Requires `viewer`, and at each delivery a valid key of who sees the run then. Ends at once when the key is no longer valid.
     - Delivers events in order, each once, from any point.
     - Ends when the run has ended, or, unless `to_the_end`, when it waits for a person.
     """
@@ -69,9 +71,10 @@ class WatchWorkflowRun:
         async with self._wakeups.subscribe(workflow_events_topic(run_id), *access_topics(principal)) as signal:
             while True:
                 # The run is read first, so the events include everything up to its status.
-                run = existing(await self._runs.get(principal.organization_id, run_id), "workflow run", run_id)
+                run = await existing_run(self._runs, principal, run_id)
                 events = await self._runs.events(principal.organization_id, run_id, after_seq=seq, limit=_PAGE)
-                await self._keys.require(principal)
+                if not sees(await self._keys.require(principal), run.team):
+                    raise not_found("workflow run", run_id)
                 for event in events:
                     yield event
                     seq = event.seq

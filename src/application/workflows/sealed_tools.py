@@ -86,7 +86,7 @@ class SealedComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedServer:
-    """An MCP server as a tool: a registered server by its slug, or an inline server with its
+    """An MCP server as a tool: a registered server by its slug, for a run of `team`, or an inline server with its
     tools."""
 
     slug: str
@@ -94,6 +94,7 @@ class SealedServer:
     inline: McpServerConfig | None = field(default=None, repr=False)
     definitions: tuple[McpToolDefinition, ...] = ()
     instructions: str | None = None
+    team: str | None = None
 
     def sealed(self, box: Box) -> bytes:
         tools: list[JsonValue] | None = None if self.tools is None else [*self.tools]
@@ -105,6 +106,7 @@ class SealedServer:
                 "inline": None if self.inline is None else inline_server_json(self.inline),
                 "definitions": [definition.as_json() for definition in self.definitions],
                 "instructions": self.instructions,
+                "team": self.team,
             },
         )
 
@@ -121,6 +123,7 @@ class SealedServer:
                 _definition_of(stored) for stored in cast("list[JsonObject | list[JsonObject]]", kept["definitions"])
             ),
             instructions=cast("str | None", kept["instructions"]),
+            team=cast("str | None", kept.get("team")),  # none in what an earlier release sealed
         )
 
 

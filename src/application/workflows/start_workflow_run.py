@@ -11,26 +11,29 @@ from application.system.ports import Clock, IdSource
 from application.workflows.ports import WorkflowRunStore, WorkflowStore
 from application.workflows.workflow_lookup import existing_workflow
 from domain.audit.event import AuditAction
-from domain.errors import ErrorKind, ServiceError, Violation, invalid
+from domain.errors import ErrorKind, ServiceError, Violation, conflict, invalid
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import WORKFLOW_RUN_PREFIX, OrganizationId, RunId, WorkflowRunId
 from domain.json_value import JsonValue
+from domain.teams import may_use
 from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.execution import NodeRun
-from domain.workflows.graph import EntrypointConfig
+from domain.workflows.graph import EntrypointConfig, Workflow
 from domain.workflows.plan import Plan
 from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What a run takes over: `nodes` in their states, from `run_id`, to execute from `node_id` on or it alone."""
+    """What a run takes over: `nodes` in their states, from `run_id`, to execute from `node_id` on or it alone. `team` is that of
+    the earlier run."""
 
     run_id: WorkflowRunId
     node_id: str
     alone: bool
     nodes: Mapping[str, NodeRun]
+    team: str | None = None
 
     @property
     def audited(self) -> dict[str, JsonValue]:
@@ -60,6 +63,7 @@ class StartWorkflowRun:
     """Rules:
     - Requires `runner`. The input must fit the entrypoint's schema.
     - The run executes the newest version, whatever happens to the workflow later.
+    - It belongs to the team of the workflow. What it takes over from a run of a team stays with this team.
     - Every secret that it refers to must exist.
     - Audited as `workflow.run_started`.
     """
@@ -85,15 +89,15 @@ class StartWorkflowRun:
 
     async def execute(self, command: StartWorkflowRunCommand) -> StartedWorkflowRun:
         """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`,
-        `secret_missing`, INVALID `workflow_input_invalid`, `idempotency_key_reused`."""
+        `workflow_run_of_another_team`, `secret_missing`, INVALID `workflow_input_invalid`, `idempotency_key_reused`."""
         principal = command.principal
         principal.require(Permission.RUNS_START)
         now = self._clock.now()
         if command.idempotency is not None:
             earlier = await self._runs.started_before(principal.organization_id, command.idempotency, at=now)
             if earlier is not None:
-                return StartedWorkflowRun(run=earlier, created=False)
-        workflow = await existing_workflow(self._workflows, principal.organization_id, command.workflow)
+                return _earlier(command, earlier)
+        workflow = await existing_workflow(self._workflows, principal, command.workflow)
         compilation = compile_workflow(workflow.definition)
         plan = compilation.plan
         if plan is None:
@@ -110,6 +114,7 @@ class StartWorkflowRun:
             requested_by=principal.key_id,
             created_at=now,
             nodes={} if command.replay is None else command.replay.nodes,
+            team=_team(workflow, command.replay),
         )
         details: dict[str, JsonValue] = {"workflow_id": workflow.id, "version": workflow.version}
         if command.replay is not None:
@@ -117,7 +122,7 @@ class StartWorkflowRun:
         audit = audit_entry(principal, AuditAction.WORKFLOW_RUN_STARTED, run.id, ids=self._ids, at=now, details=details)
         stored = await self._runs.start(run, audit, idempotency=command.idempotency)
         if stored.id != run.id:
-            return StartedWorkflowRun(run=stored, created=False)
+            return _earlier(command, stored)
         await self._queue.submit(RunId(run.id))
         return StartedWorkflowRun(run=stored, created=True)
 
@@ -140,6 +145,21 @@ class StartWorkflowRun:
         ]
         if wrong:
             raise invalid("workflow_input_invalid", "The input does not fit the workflow's entrypoint.", *wrong)
+
+
+def _earlier(command: StartWorkflowRunCommand, run: WorkflowRun) -> StartedWorkflowRun:
+    """The run that the idempotency key names. Raises NOT_FOUND if the caller does not see it."""
+    return StartedWorkflowRun(run=command.principal.found(run, "workflow", command.workflow), created=False)
+
+
+def _team(workflow: Workflow, replay: Replay | None) -> str | None:
+    """Raises CONFLICT `workflow_run_of_another_team`."""
+    of_replayed = None if replay is None else replay.team
+    if of_replayed is not None and not may_use(of_replayed, workflow.team):
+        assert replay is not None
+        detail = f"The workflow run {replay.run_id} and the workflow belong to different teams."
+        raise conflict("workflow_run_of_another_team", detail)
+    return of_replayed or workflow.team
 
 
 def not_runnable() -> ServiceError:

@@ -70,7 +70,7 @@ class StoredWiredTools:
             server = SealedServer.opened(tool.sealed, self._box)
             if server.inline is None:
                 only = None if server.tools is None else frozenset(server.tools)
-                servers.append(WiredServer(slug=server.slug, tools=only))
+                servers.append(WiredServer(slug=server.slug, tools=only, team=server.team))
             else:
                 inline.append(_inline(tool, server.inline, server))
         there = {tool.node_id for tool in found}

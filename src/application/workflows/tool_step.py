@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime, timedelta
 
-from application.agents.agent_lookup import agent_without_team
+from application.agents.agent_lookup import agent_of_workflow
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.mcp.catalog_reader import DEFAULT_DEADLINE_S, CatalogReader
@@ -23,6 +23,7 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog
 from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.secret import SecretRef
+from domain.teams import may_use
 from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import (
@@ -46,6 +47,7 @@ class ToolStep:
     - Secrets must exist. They are stored by name, and read by each call.
     - A server must exist and list the wired tools.
     - An agent must exist and be enabled. As a tool it has the tools that are wired to its node.
+    - Agents and servers belong to the team of the workflow run or to the organization.
     - An inline server's tools are stored with it; its connections close when the run ends.
     """
 
@@ -112,7 +114,7 @@ class ToolStep:
     async def _agent(self, node: PlannedNode, config: AgentNodeConfig, context: NodeContext) -> SealedAgent:
         organization_id = context.organization_id
         try:
-            agent = await agent_without_team(self._agents, organization_id, config.agent)
+            agent = await agent_of_workflow(self._agents, organization_id, config.agent, team=context.team)
         except ServiceError as error:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
@@ -167,9 +169,9 @@ class ToolStep:
         scope = ConnectionScope(organization_id=organization_id, person_id=person_of(context.requested_by))
         try:
             if config.inline is None:
-                server = await self._registered(organization_id, config.server)
+                server = await self._registered(context, config.server)
                 _require_tools(config, await self._catalogs.of(server, scope))
-                return SealedServer(slug=config.server, tools=config.tools)
+                return SealedServer(slug=config.server, tools=config.tools, team=context.team)
             server = inline_server(organization_id, context.workflow_run_id, node.id, config.inline, at=now)
             timeout_s = node.settings.timeout_s or DEFAULT_DEADLINE_S
             catalog = await self._connections.discover(server, scope, timeout_s=timeout_s)
@@ -192,9 +194,9 @@ class ToolStep:
             instructions=catalog.instructions if config.inline.trusted else None,
         )
 
-    async def _registered(self, organization_id: OrganizationId, slug: str) -> McpServer:
-        server = await self._servers.get(organization_id, slug)
-        if server is None or server.config.slug != slug or server.team is not None:
+    async def _registered(self, context: NodeContext, slug: str) -> McpServer:
+        server = await self._servers.get(context.organization_id, slug)
+        if server is None or server.config.slug != slug or not may_use(context.team, server.team):
             raise NodeFailed("mcp_server_not_found", f"There is no MCP server {slug!r}.")
         if not server.config.enabled:
             raise NodeFailed("mcp_server_disabled", f"The MCP server {slug!r} is disabled.")

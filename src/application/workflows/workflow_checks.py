@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from application.agents.agent_lookup import agent_without_team
+from application.agents.agent_lookup import stored_agent
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
+from application.identity.team_checks import TeamChecks
 from application.mcp.literal_secrets import (
     literal_secrets_in_args,
     literal_secrets_in_command,
@@ -18,11 +19,12 @@ from application.secrets.ports import SecretStore
 from application.system.ports import OutboundPolicy
 from application.workflows.ports import Expressions
 from domain.agents.agent import Agent
-from domain.errors import ErrorKind, ServiceError, Violation, invalid
-from domain.ids import OrganizationId
+from domain.errors import Violation, invalid
+from domain.identity.api_key import Owned, Principal
 from domain.mcp.server import McpServerConfig
 from domain.policy.layers import PolicyLayers
 from domain.policy.rules import NO_POLICIES, Verdict
+from domain.teams import may_use
 from domain.tools.names import agent_tool_name
 from domain.workflows.compiler import Compilation, compile_workflow
 from domain.workflows.faults import Fault, FaultCode
@@ -44,7 +46,8 @@ class CheckedWorkflow:
 class WorkflowChecks:
     """Reports all faults at once, up to MAX_FAULTS:
     - the graph, JMESPath expressions and JSON Schemas
-    - agents, MCP servers and secrets that do not exist
+    - agents, MCP servers and secrets that do not exist, and a team that the caller may not give to
+    - agents and MCP servers that belong to another team than the workflow. To a caller who does not see them, they do not exist
     - agents as tools that the policies of their callers do not permit
     - servers' addresses that egress forbids, and plain secrets in servers' arguments and URLs
     """
@@ -59,7 +62,9 @@ class WorkflowChecks:
         servers: McpServerStore,
         secrets: SecretStore,
         outbound: OutboundPolicy,
+        team_checks: TeamChecks,
     ) -> None:
+        self._teams = team_checks
         self._expressions = expressions
         self._schemas = schemas
         self._agents = agents
@@ -68,19 +73,27 @@ class WorkflowChecks:
         self._secrets = secrets
         self._outbound = outbound
 
-    async def check(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
-        compilation = compile_workflow(definition)
+    async def check(
+        self, principal: Principal, definition: WorkflowDefinition, *, former_team: str | None = None
+    ) -> CheckedWorkflow:
+        """`former_team` is that of the stored workflow."""
+        compilation, usable = compile_workflow(definition), _Usable(principal=principal, team=definition.team)
         faults = list(compilation.faults)
         faults += self._unusable_expressions(compilation)
         faults += await self._unusable_schemas(compilation)
-        faults += await self._missing(organization_id, compilation)
-        faults += await self._not_permitted(organization_id, compilation)
+        if (of_team := await self._teams.violation(principal, definition.team, former=former_team)) is not None:
+            message = f"{of_team.message[0].upper()}{of_team.message[1:]}."
+            faults.append(Fault(code=FaultCode.UNKNOWN_TEAM, message=message, node_ids=(), path=of_team.path))
+        faults += await self._missing(usable, compilation)
+        faults += await self._not_permitted(usable, compilation)
         plan = None if faults else compilation.plan
         return CheckedWorkflow(plan=plan, faults=_first(faults), warnings=compilation.warnings)
 
-    async def require(self, organization_id: OrganizationId, definition: WorkflowDefinition) -> CheckedWorkflow:
+    async def require(
+        self, principal: Principal, definition: WorkflowDefinition, *, former_team: str | None = None
+    ) -> CheckedWorkflow:
         """`check` before saving. Raises INVALID `workflow_invalid`, one violation per fault."""
-        checked = await self.check(organization_id, definition)
+        checked = await self.check(principal, definition, former_team=former_team)
         if checked.faults:
             raise invalid(
                 "workflow_invalid",
@@ -115,23 +128,31 @@ class WorkflowChecks:
                 )
         return faults
 
-    async def _missing(self, organization_id: OrganizationId, compilation: Compilation) -> list[Fault]:
+    async def _missing(self, usable: "_Usable", compilation: Compilation) -> list[Fault]:
+        organization_id = usable.principal.organization_id
         faults = []
         for node in compilation.nodes:
             match node.config:
-                case AgentNodeConfig(agent=name) if name and await self._agent(organization_id, name) is None:
-                    code, message, path = FaultCode.UNKNOWN_AGENT, f"There is no agent {name!r}.", "config.agent"
+                case AgentNodeConfig(agent=name) if name:
+                    problem = usable.problem_with(
+                        await stored_agent(self._agents, organization_id, name), "agent", name
+                    )
+                    code, message, path = FaultCode.UNKNOWN_AGENT, problem, "config.agent"
                 case McpServerNodeConfig(inline=McpServerConfig() as inline):
                     wrong = self._wrong_server(inline)
                     if wrong is None:
                         continue
                     code, path = FaultCode.CONFIG_INVALID, f"config.server.{wrong.path}"
                     message = f"server.{wrong.path} {wrong.message}."
-                case McpServerNodeConfig(server=slug) if slug and not await self._has_server(organization_id, slug):
-                    code, message = FaultCode.UNKNOWN_SERVER, f"There is no MCP server {slug!r}."
+                case McpServerNodeConfig(server=slug) if slug:
+                    server = await self._servers.get(organization_id, slug)
+                    named = server if server is not None and server.config.slug == slug else None
+                    code, message = FaultCode.UNKNOWN_SERVER, usable.problem_with(named, "MCP server", slug)
                     path = "config.server"
                 case _:
                     continue
+            if message is None:
+                continue
             faults.append(Fault(code=code, message=message, node_ids=(node.id,), path=path))
         for placed in compilation.secrets:
             if await self._secrets.get(organization_id, placed.text) is None:
@@ -141,7 +162,7 @@ class WorkflowChecks:
                 )
         return faults
 
-    async def _not_permitted(self, organization_id: OrganizationId, compilation: Compilation) -> list[Fault]:
+    async def _not_permitted(self, usable: "_Usable", compilation: Compilation) -> list[Fault]:
         """Agents as tools that their callers would never see."""
         nodes = {node.id: node for node in compilation.nodes}
         faults = []
@@ -149,13 +170,11 @@ class WorkflowChecks:
             called = [tool for tool in node.connected_tool_node_ids if nodes[tool].kind is NodeKind.AGENT]
             if not called or not isinstance(node.config, AgentNodeConfig):
                 continue
-            caller = await self._agent(organization_id, node.config.agent)
+            caller = await self._agent(usable, node.config.agent)
             layers = None if caller is None else await self._layers(caller)
             for node_id in called:
                 config = nodes[node_id].config
-                agent = (
-                    await self._agent(organization_id, config.agent) if isinstance(config, AgentNodeConfig) else None
-                )
+                agent = await self._agent(usable, config.agent) if isinstance(config, AgentNodeConfig) else None
                 if layers is None or agent is None:
                     continue
                 name = agent_tool_name(agent.config.name)
@@ -186,22 +205,29 @@ class WorkflowChecks:
         of_start = [*literal_secrets_in_command(settings.command), *literal_secrets_in_args(settings.args)]
         return next(iter([*of_url, *of_start]), None)
 
-    async def _agent(self, organization_id: OrganizationId, name: str) -> Agent | None:
-        try:
-            return await agent_without_team(self._agents, organization_id, name)
-        except ServiceError as error:
-            if error.kind is ErrorKind.NOT_FOUND:
-                return None
-            raise
+    async def _agent(self, usable: "_Usable", name: str) -> Agent | None:
+        agent = await stored_agent(self._agents, usable.principal.organization_id, name)
+        return agent if usable.problem_with(agent, "agent", name) is None else None
 
-    async def _has_server(self, organization_id: OrganizationId, slug: str) -> bool:
-        server = await self._servers.get(organization_id, slug)
-        return server is not None and server.config.slug == slug and server.team is None
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Usable:
+    """What the caller may name in a workflow of `team`."""
+
+    principal: Principal
+    team: str | None
+
+    def problem_with(self, found: Owned | None, what: str, name: str) -> str | None:
+        if found is None or not self.principal.sees(found.team):
+            return f"There is no {what} {name!r}."
+        if not may_use(self.team, found.team):
+            return f"The {what} {name!r} belongs to the team {found.team!r}: only its workflows use it."
+        return None
 
 
 def place_of(fault: Fault, definition: WorkflowDefinition) -> str:
     """The location of a fault in the definition: `nodes.2.config.url`, `edges.3.source`."""
-    if fault.path == "name" or fault.path.startswith(("edges", "nodes")):
+    if fault.path in ("name", "team") or fault.path.startswith(("edges", "nodes")):
         return fault.path
     index = next((at for at, node in enumerate(definition.nodes) if node.id in fault.node_ids[:1]), None)
     if index is None:

@@ -16,7 +16,7 @@ from domain.runs.lane import Lane
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.output import size_violations
-from domain.teams import Teams
+from domain.teams import Teams, teams_of
 from domain.tools.capabilities import NATIVE_TYPES, ToolType
 
 
@@ -81,7 +81,7 @@ class AgentConfig(AgentSettings):
     @property
     def usable_teams(self) -> Teams:
         """The teams whose servers it may use, beside those of the organization."""
-        return frozenset() if self.team is None else frozenset({self.team})
+        return teams_of(self.team)
 
     @classmethod
     def checked(cls, settings: AgentSettings, *, tools: tuple[ToolType, ...]) -> "AgentConfig":

@@ -129,7 +129,6 @@ _KINDS_OF_ORGANIZATION = frozenset(
         "secret",
         "user",
         "webhook_key",
-        "workflow",
     }
 )
 OF_ORGANIZATION = (

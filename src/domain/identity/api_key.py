@@ -64,7 +64,7 @@ class Principal:
     - `session_id` is the session of the console in which the request came; None for requests with a token.
     - `custom_role` names a role of the organization in place of `role`, which is `viewer` then, and `granted` are its
       permissions.
-    - `teams` are the groups whose agents, servers and threads the caller sees, beside those of the organization.
+    - `teams` are the groups whose agents, servers, workflows and threads the caller sees, beside those of the organization.
     - `impersonation_id` is set while a user or a key acts as another user. `key_id` then names both, and is no user's or key's id.
     """
 

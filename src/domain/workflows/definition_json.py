@@ -30,7 +30,7 @@ def edge_to_json(edge: Edge) -> JsonObject:
     }
 
 
-def definition_from_json(name: str, graph: JsonValue) -> WorkflowDefinition:
+def definition_from_json(name: str, graph: JsonValue, *, team: str | None = None) -> WorkflowDefinition:
     """The inverse of `graph_to_json`."""
     parts = cast("Mapping[str, list[Mapping[str, str]]]", graph)
     return WorkflowDefinition(
@@ -50,4 +50,5 @@ def definition_from_json(name: str, graph: JsonValue) -> WorkflowDefinition:
             )
             for edge in parts["edges"]
         ),
+        team=team,
     )

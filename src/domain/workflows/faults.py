@@ -8,6 +8,7 @@ class FaultCode(StrEnum):
     """Codes of faults. The values are part of the public contract."""
 
     NAME_INVALID = "name_invalid"
+    UNKNOWN_TEAM = "unknown_team"
     TOO_LARGE = "too_large"
     NODE_ID_INVALID = "node_id_invalid"
     DUPLICATE_NODE = "duplicate_node"
@@ -44,7 +45,7 @@ class Fault:
     """One fault: a sentence, the affected nodes, and the location.
 
     `path` is within the first node (`config.url`) if nodes are named, otherwise within the
-    definition (`edges.3`). It is empty for faults of the graph.
+    definition (`edges.3`, `team`). It is empty for faults of the graph.
     """
 
     code: FaultCode

@@ -85,9 +85,12 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowDefinition:
+    """`team` is the group that it belongs to; None: to the organization."""
+
     name: str
     nodes: tuple[NodeDefinition, ...]
     edges: tuple[Edge, ...]
+    team: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +105,10 @@ class Workflow:
     created_at: datetime
     updated_at: datetime
     text: str | None = None
+
+    @property
+    def team(self) -> str | None:
+        return self.definition.team
 
 
 BoundValue: TypeAlias = "JsonValue | SecretRef"

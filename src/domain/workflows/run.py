@@ -82,6 +82,7 @@ class WorkflowRun:
     - `nodes` holds the nodes with a state other than the initial one.
     - `attempt` counts the claims by workers; `epoch` fences writes of former workers.
     - `wake_at` is when a suspended run resumes by itself.
+    - `team` is whose the run is: that of the workflow when it started.
     """
 
     id: WorkflowRunId
@@ -103,6 +104,7 @@ class WorkflowRun:
     cancel_requested_by: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    team: str | None = None
 
     @property
     def waiting_nodes(self) -> tuple[NodeRun, ...]:

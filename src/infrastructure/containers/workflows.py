@@ -46,7 +46,7 @@ class Workflows(containers.DeclarativeContainer):
     workflows: providers.Provider[WorkflowStore] = singleton(SqlWorkflowStore)
     workflow_checks = singleton(WorkflowChecks, expressions=Tools.expressions, outbound=Platform.egress_policy)
     create_workflow = singleton(CreateWorkflow, workflows=workflows, checks=workflow_checks)
-    validate_workflow = singleton(ValidateWorkflow, checks=workflow_checks)
+    validate_workflow = singleton(ValidateWorkflow, workflows=workflows, checks=workflow_checks)
     update_workflow = singleton(UpdateWorkflow, workflows=workflows, checks=workflow_checks)
     get_workflow = singleton(GetWorkflow, workflows=workflows)
     list_workflows = singleton(ListWorkflows, workflows=workflows)

@@ -16,7 +16,8 @@ def text_of(definition: WorkflowDefinition) -> str:
     """YAML without default values. A large definition takes a second."""
     nodes: list[JsonValue] = [_node(node) for node in definition.nodes]
     edges: list[JsonValue] = [_edge(edge) for edge in definition.edges]
-    return written({"name": definition.name, "nodes": nodes, "edges": edges})
+    team: JsonObject = {} if definition.team is None else {"team": definition.team}
+    return written({"name": definition.name, **team, "nodes": nodes, "edges": edges})
 
 
 def _node(node: NodeDefinition) -> JsonObject:

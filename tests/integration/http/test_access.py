@@ -232,7 +232,7 @@ async def names(service: Service, team: str | None) -> dict[str, str]:
     # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
     busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy", "team": team})
     await service.call("POST", "/v1/secrets", json={"name": "ONLY_HERE", "value": "a value"})
-    workflow = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "only ours"})
+    workflow = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "only ours", "team": team})
     begun = await service.call("POST", f"/v1/workflows/{workflow.json()['id']}/runs", json={"input": "hello"})
     asked = (await service.call("POST", f"/v1/workflow-runs/{begun.json()['id']}/cancel")).json()
     provider = {"name": "only-here", "kind": "openai", "api_key": "sk-nobody-sees"}

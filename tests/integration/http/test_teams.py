@@ -11,8 +11,8 @@ from domain.ids import ApiKeyId, UserId
 from tests.builders import a_key, an_audit_event, numbered
 from tests.composition import MODEL
 from tests.integration.http.route_cases import IDP_BODY, Case
-from tests.integration.http.service import Service, paths_of, problem_of
-from tests.integration.http.test_access import CASES, SECRETIVE, _everything, _filled, names
+from tests.integration.http.service import Service, paths_of, problem_of, token_of
+from tests.integration.http.test_access import CASES, SECRETIVE, WORKFLOW_BODY, _everything, _filled, names
 from tests.people_builders import a_user
 
 __all__ = ["names"]
@@ -30,6 +30,8 @@ _OWNED = (
     "schedule",
     "gateway_session",
     "delivery_id",
+    "workflow",
+    "workflow_run",
 )
 _OF_TEAM = tuple(f"{{{each}}}" for each in _OWNED)
 
@@ -88,6 +90,9 @@ def test_every_route_that_names_an_agent_a_server_a_thread_or_a_run_is_tried() -
     assert len(CASES_OF_TEAM) > 50
     named = {each.strip("/{}?") for case in CASES for each in case.path.split("/") if each.startswith("{")}
     assert named >= {"agent", "server", "thread_id", "run_id"}
+    of_workflows = [case for case in CASES if "{workflow" in case.path]
+    assert [case for case in of_workflows if case not in CASES_OF_TEAM] == []
+    assert len(of_workflows) >= 12
 
 
 async def test_what_belongs_to_a_team_is_not_found_by_people_outside_of_it(
@@ -116,7 +121,17 @@ async def test_lists_show_nothing_of_a_team_to_people_outside_of_it(service: Ser
         if case.method == "GET" and "{" not in case.path:
             shown = await service.call("GET", case.path, token=OUTSIDER)
             assert not [identifier for identifier in own if identifier in shown.text], str(case)
-    for path in ("agents", "mcp-servers", "threads", "runs", "approvals", "schedules", "gateway-sessions"):
+    for path in (
+        "agents",
+        "mcp-servers",
+        "threads",
+        "runs",
+        "approvals",
+        "schedules",
+        "gateway-sessions",
+        "workflows",
+        "workflow-runs",
+    ):
         assert (await service.call("GET", f"/v1/{path}", token=OUTSIDER)).json()["data"] == [], path
         assert (await service.call("GET", f"/v1/{path}", token=INSIDER)).json()["data"] != [], path
 
@@ -128,6 +143,9 @@ async def test_filters_do_not_find_what_belongs_to_a_team(service: Service, name
         f"approvals?run_id={names['run_id']}",
         f"audit-events?run_id={names['run_id']}",
         f"audit-events?resource={names['agent']}",
+        f"audit-events?resource={names['workflow']}",
+        f"audit-events?resource={names['workflow_run']}",
+        f"workflow-runs?workflow_id={names['workflow']}",
         f"audit-events?server_id={names['server']}",
         f"usage?agent_id={names['agent']}",
     ):
@@ -154,6 +172,7 @@ async def test_a_group_that_owns_something_is_neither_deleted_nor_renamed(
     refused = problem_of(await service.call("DELETE", f"/v1/groups/{TEAM}"), 409, "group_owns")
     assert "guide" in str(refused["detail"])
     assert "files" in str(refused["detail"])
+    assert "only ours" in str(refused["detail"])
     problem_of(await service.call("PATCH", f"/v1/groups/{TEAM}", json={"name": "money"}), 409, "group_owns")
     for method, body in (("DELETE", None), ("PATCH", {"name": "money"})):
         told = await service.call(method, f"/v1/groups/{TEAM}", json=body, token=OUTSIDER)
@@ -170,6 +189,9 @@ async def test_a_team_is_a_group_that_one_is_in(service: Service, team: str) -> 
         server = {"slug": "new", "kind": "custom", "command": "server", "team": name}
         refused = await service.call("POST", "/v1/mcp-servers", json=server, token=OUTSIDER)
         assert paths_of(problem_of(refused, 422, "mcp_server_invalid")) == ["team"]
+        workflow = {**WORKFLOW_BODY, "team": name}
+        refused = await service.call("POST", "/v1/workflows", json=workflow, token=OUTSIDER)
+        assert paths_of(problem_of(refused, 422, "workflow_invalid")) == ["team"]
         refused = await service.call("POST", "/v1/threads", json={"team": name}, token=OUTSIDER)
         assert paths_of(problem_of(refused, 422, "thread_invalid")) == ["team"]
 
@@ -221,7 +243,9 @@ async def test_an_agent_of_another_team_does_not_run_on_the_thread_of_a_team(
     problem_of(refused, 409, "thread_of_another_team")
 
 
-async def test_a_workflow_has_neither_agents_nor_servers_of_teams(service: Service, names: dict[str, str]) -> None:
+async def test_a_workflow_of_another_team_has_neither_agents_nor_servers_of_a_team(
+    service: Service, names: dict[str, str]
+) -> None:
     nodes = [
         {"id": "start", "kind": "entrypoint"},
         {"id": "ask", "kind": "agent", "config": {"agent": "guide"}},
@@ -229,8 +253,59 @@ async def test_a_workflow_has_neither_agents_nor_servers_of_teams(service: Servi
     ]
     edges = [{"source": "start", "target": "ask"}, {"source": "ask", "target": "call"}]
     body = {"name": "sly", "nodes": nodes, "edges": edges}
-    found = (await service.call("POST", "/v1/workflows/validate", json=body)).json()
-    assert {"unknown_agent", "unknown_server"} <= {fault["code"] for fault in found["errors"]}
+    # An admin sees both, and is told whose they are.
+    for token, is_told in ((token_of(Role.ADMIN), True), (OUTSIDER, False)):
+        found = (await service.call("POST", "/v1/workflows/validate", json=body, token=token)).json()
+        assert [fault["code"] for fault in found["errors"]] == ["unknown_agent", "unknown_server"]
+        assert (TEAM in str(found["errors"])) is is_told
+    refused = await service.call("POST", "/v1/workflows", json=body, token=OUTSIDER)
+    problem_of(refused, 422, "workflow_invalid")
+    made = await service.call("POST", "/v1/workflows", json={**body, "team": TEAM}, token=INSIDER)
+    assert (made.status_code, made.json()["team"]) == (201, TEAM)
+
+
+async def test_a_workflow_is_given_to_a_team_by_its_body_or_its_text_and_back(
+    service: Service, names: dict[str, str]
+) -> None:
+    text = f"# theirs\nname: story\nteam: {TEAM}\nnodes: [{{id: start, kind: entrypoint}}]\n"
+    made = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "story"}, token=INSIDER)
+    path = f"/v1/workflows/{made.json()['id']}"
+    assert (await service.call("GET", path, token=OUTSIDER)).status_code == 200
+
+    given = (await service.call("PATCH", path, json={"text": text}, token=INSIDER)).json()
+
+    assert (given["team"], given["version"], given["text"]) == (TEAM, 2, text)
+    problem_of(await service.call("GET", path, token=OUTSIDER), 404, "workflow_not_found")
+    differs = await service.call("PATCH", path, json={"text": text, "team": None}, token=INSIDER)
+    assert paths_of(problem_of(differs, 422, "definition_invalid")) == ["team"]
+    begun = (await service.call("POST", f"{path}/runs", json={}, token=INSIDER)).json()["id"]
+    back = (await service.call("PATCH", path, json={"team": None}, token=INSIDER)).json()
+    assert (back["team"], back["text"]) == (None, None)
+    # What ran for the team stays the team's, and so does what is made of it.
+    problem_of(await service.call("GET", f"/v1/workflow-runs/{begun}", token=OUTSIDER), 404, "workflow_run_not_found")
+    replayed = await service.call(
+        "POST", f"/v1/workflow-runs/{begun}/replay", json={"node_id": "start", "alone": True}, token=INSIDER
+    )
+    assert replayed.status_code == 202, replayed.text
+    again = f"/v1/workflow-runs/{replayed.json()['id']}"
+    problem_of(await service.call("GET", again, token=OUTSIDER), 404, "workflow_run_not_found")
+    assert (await service.call("GET", again, token=INSIDER)).status_code == 200
+
+
+async def test_the_tools_of_a_workflow_run_of_a_team_are_opened_by_members_only(
+    service: Service, names: dict[str, str]
+) -> None:
+    nodes = [{"id": "start", "kind": "entrypoint"}, {"id": "ask", "kind": "agent", "config": {"agent": "guide"}}]
+    body = {"name": "open", "nodes": nodes, "edges": [{"source": "start", "target": "ask"}], "team": TEAM}
+    workflow = (await service.call("POST", "/v1/workflows", json=body, token=INSIDER)).json()["id"]
+    run = (await service.call("POST", f"/v1/workflows/{workflow}/runs", json={}, token=INSIDER)).json()["id"]
+    opening = {"workflow_run_id": run, "node_ids": ["ask"]}
+    refused = await service.call("POST", "/v1/gateway-sessions", json=opening, token=OUTSIDER)
+    problem_of(refused, 404, "workflow_run_not_found")
+    opened = await service.call("POST", "/v1/gateway-sessions", json=opening, token=INSIDER)
+    assert opened.status_code == 201, opened.text
+    seen = (await service.call("GET", "/v1/gateway-sessions", token=OUTSIDER)).json()["data"]
+    assert opened.json()["id"] not in [session["id"] for session in seen]
 
 
 async def test_the_same_idempotency_key_does_not_show_the_run_of_a_team(
@@ -248,6 +323,18 @@ async def test_a_change_of_the_team_is_audited(service: Service, team: str) -> N
     await service.call("PATCH", f"/v1/agents/{agent}", json={"team": team})
     await service.call("PATCH", f"/v1/agents/{agent}", json={"team": None})
     entries = (await service.call("GET", f"/v1/audit-events?resource={agent}&action=agent.updated")).json()["data"]
+    assert [entry["details"] | {"name": "", "version": 0} for entry in entries] == [
+        {"name": "", "version": 0, "changed": ["team"], "team": None, "former_team": team},
+        {"name": "", "version": 0, "changed": ["team"], "team": team},
+    ]
+
+
+async def test_a_change_of_the_team_of_a_workflow_is_audited(service: Service, team: str) -> None:
+    workflow = (await service.call("POST", "/v1/workflows", json=WORKFLOW_BODY)).json()["id"]
+    await service.call("PATCH", f"/v1/workflows/{workflow}", json={"team": team})
+    await service.call("PATCH", f"/v1/workflows/{workflow}", json={"team": None})
+    path = f"/v1/audit-events?resource={workflow}&action=workflow.updated"
+    entries = (await service.call("GET", path)).json()["data"]
     assert [entry["details"] | {"name": "", "version": 0} for entry in entries] == [
         {"name": "", "version": 0, "changed": ["team"], "team": None, "former_team": team},
         {"name": "", "version": 0, "changed": ["team"], "team": team},

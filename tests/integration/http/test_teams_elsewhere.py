@@ -18,7 +18,18 @@ from tests.integration.http.test_teams import INSIDER, OUTSIDER, TEAM, people, t
 __all__ = ["names", "people", "team"]
 pytestmark = pytest.mark.requirement("P2")
 
-_OWNED = ("agent", "server", "thread_id", "run_id", "approval_id", "source_id", "schedule", "gateway_session")
+_OWNED = (
+    "agent",
+    "server",
+    "thread_id",
+    "run_id",
+    "approval_id",
+    "source_id",
+    "schedule",
+    "gateway_session",
+    "workflow",
+    "workflow_run",
+)
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -31,7 +42,7 @@ _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 def _meant(parameter: str, path: str, names: dict[str, str]) -> str | None:
     """What the parameter of a path names in the service; None for what belongs to no team."""
     if parameter == "run_id" and "/workflows/" in path:
-        return None
+        return names["workflow_run"]
     if parameter == "session_id" and not path.startswith("/gateway/"):
         return None
     run = names["run_id"].partition("_")[2]
@@ -48,6 +59,7 @@ def _meant(parameter: str, path: str, names: dict[str, str]) -> str | None:
         "response_id": f"resp_{run}",
         "delivery_id": names["delivery_id"],
         "session_id": names["gateway_session"],
+        "workflow": names["workflow"],
         "slug": "files",
         "server": "files",
         "schedule_id": names["schedule"],

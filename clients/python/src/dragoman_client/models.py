@@ -1921,6 +1921,8 @@ class SavedWorkflowView(TypedDict):
     """Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow."""
     text: str | None
     """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
+    team: str | None
+    """Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str
@@ -2690,6 +2692,8 @@ class UpdateWorkflowBody(TypedDict):
     """Nodes of the graph."""
     edges: NotRequired[list[EdgeBody] | None]
     """Edges of the graph."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization."""
     text: NotRequired[str | None]
     """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
 
@@ -2853,6 +2857,8 @@ class WorkflowBody(TypedDict):
     """Nodes of the graph."""
     edges: NotRequired[list[EdgeBody]]
     """Edges of the graph."""
+    team: NotRequired[str | None]
+    """Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization."""
     text: NotRequired[str | None]
     """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
 
@@ -2985,6 +2991,8 @@ class WorkflowView(TypedDict):
     """Its nodes in an executable order; null if this version of Dragoman no longer accepts the workflow."""
     text: str | None
     """The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there is none, and in lists."""
+    team: str | None
+    """Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization."""
     version: int
     """Counts the changes, from 1. `If-Match` takes it."""
     created_at: str

@@ -14,13 +14,14 @@ from application.runs.ports import RunReader
 from application.system.ports import Clock, IdSource
 from domain.agents.agent import Agent
 from domain.audit.event import AuditAction
-from domain.errors import Violation, conflict, invalid
+from domain.errors import Violation, conflict, invalid, not_found
 from domain.gateway.session import SESSION_TOKEN_PREFIX, GatewaySession, ToolNames
 from domain.identity.api_key import TOKEN_PREFIX, Principal, hash_token
 from domain.identity.permission import Permission
 from domain.ids import GatewaySessionId, RunId, ThreadId, WorkflowRunId
 from domain.json_value import JsonObject
 from domain.runs.run import Run
+from domain.teams import may_use
 from domain.threads.thread import Thread
 
 GATEWAY_PATH = "/mcp"
@@ -57,7 +58,8 @@ class OpenGatewaySession:
     - Operators open sessions in their own organization. Audited `gateway_session.created`.
     - Only a hash of the token is stored.
     - Tools of a disabled agent or of an ended run are not opened.
-    - A session of a run or a workflow run ends with it. Every session except one of a run has its own thread.
+    - A session of a run or a workflow run ends with it. Every session except one of a run has its own thread, which belongs to
+      the team of its agent or of its workflow run.
     - Original names require exactly one server and nothing else.
     """
 
@@ -90,9 +92,7 @@ class OpenGatewaySession:
         run = None if command.run_id is None else await self._unfinished_run(command.principal, command.run_id)
         chosen = None
         if command.workflow_run_id is not None:
-            chosen = await self._tool_nodes.chosen(
-                command.principal.organization_id, command.workflow_run_id, command.node_ids or ()
-            )
+            chosen = await self._tool_nodes.chosen(command.principal, command.workflow_run_id, command.node_ids or ())
         agent = await self._agent(command, run, chosen)
         if command.names is ToolNames.ORIGINAL and not _is_one_server(agent, run, chosen):
             raise _invalid("names", "`original` needs exactly one MCP server, and nothing else")
@@ -124,7 +124,8 @@ class OpenGatewaySession:
             at=now,
             details=details,
         )
-        await self._sessions.add(session, audit, thread=own_thread(session, agent.team) if run is None else None)
+        team = agent.team if chosen is None else chosen.team
+        await self._sessions.add(session, audit, thread=own_thread(session, team) if run is None else None)
         base = self._address.url
         url = None if base is None else f"{base}{GATEWAY_PATH}"
         return OpenedGatewaySession(session=session, token=token, url=url)
@@ -142,13 +143,16 @@ class OpenGatewaySession:
         elif chosen is not None:
             id_or_name = chosen.agent
         agent = await existing_agent(self._agents, command.principal, id_or_name)
+        if chosen is not None and not may_use(chosen.team, agent.team):
+            raise not_found("agent", id_or_name)
         if not agent.config.enabled:
             raise conflict("agent_disabled", f"The agent {agent.config.name!r} is disabled.", agent_id=agent.id)
         return agent
 
 
 def own_thread(session: GatewaySession, team: str | None) -> Thread:
-    """The thread of a session without a run: it holds files of its calls, and the quarantine. `team` is that of its agent."""
+    """The thread of a session without a run: it holds files of its calls, and the quarantine. `team` is that of its agent or of
+    its workflow run."""
     return Thread(
         id=session.thread_id,
         organization_id=session.organization_id,

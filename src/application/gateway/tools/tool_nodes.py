@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 from application.workflows.ports import WorkflowRunStore
-from domain.errors import Violation, conflict, existing, invalid
-from domain.ids import OrganizationId, WorkflowRunId
+from application.workflows.run_access import existing_run
+from domain.errors import Violation, conflict, invalid
+from domain.identity.api_key import Principal
+from domain.ids import WorkflowRunId
 from domain.tools.wired import WiredNodes
 from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import AgentNodeConfig, McpServerNodeConfig, NodeMode
@@ -13,11 +15,12 @@ from domain.workflows.plan import Plan, PlannedNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenNodes:
-    """The tool nodes, and the agent (id or name) that they are wired to."""
+    """The tool nodes, and the agent (id or name) that they are wired to. `team` is that of the workflow run."""
 
     nodes: WiredNodes
     agent: str
     is_one_server: bool
+    team: str | None
 
 
 class ToolNodes:
@@ -31,14 +34,12 @@ class ToolNodes:
     def __init__(self, *, runs: WorkflowRunStore) -> None:
         self._runs = runs
 
-    async def chosen(
-        self, organization_id: OrganizationId, run_id: WorkflowRunId, node_ids: tuple[str, ...]
-    ) -> ChosenNodes:
+    async def chosen(self, principal: Principal, run_id: WorkflowRunId, node_ids: tuple[str, ...]) -> ChosenNodes:
         """Raises NOT_FOUND `workflow_run_not_found`, CONFLICT `workflow_run_ended`, INVALID `node_ids_invalid`."""
-        run = existing(await self._runs.get(organization_id, run_id), "workflow run", run_id)
+        run = await existing_run(self._runs, principal, run_id)
         if run.status.is_terminal:
             raise conflict("workflow_run_ended", f"The workflow run {run_id} has ended: its tools are gone.")
-        plan = compile_workflow(await self._runs.definition(organization_id, run)).plan
+        plan = compile_workflow(await self._runs.definition(principal.organization_id, run)).plan
         if plan is None:
             raise conflict("workflow_run_ended", "This version of Dragoman does not support the workflow any more.")
         _require_in(plan, node_ids)
@@ -50,6 +51,7 @@ class ToolNodes:
             nodes=WiredNodes(workflow_run_id=run_id, node_ids=wired),
             agent=config.agent,
             is_one_server=len(kinds) == 1 and isinstance(kinds[0], McpServerNodeConfig),
+            team=run.team,
         )
 
 

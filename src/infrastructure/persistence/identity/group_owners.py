@@ -3,7 +3,7 @@
 from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, select
 
 from domain.ids import OrganizationId
-from infrastructure.persistence.tables import agent, mcp_server, thread
+from infrastructure.persistence.tables import agent, mcp_server, thread, workflow, workflow_run
 
 _OWNED_SHOWN = 5
 
@@ -16,7 +16,9 @@ def _owned_by(table: Table, shown: Column[str], *conditions: ColumnElement[bool]
 _owned = {
     "agents": _owned_by(agent, agent.c.name, agent.c.deleted_at.is_(None)),
     "MCP servers": _owned_by(mcp_server, mcp_server.c.slug),
+    "workflows": _owned_by(workflow, workflow.c.name, workflow.c.deleted_at.is_(None)),
     "threads": _owned_by(thread, thread.c.id),
+    "workflow runs": _owned_by(workflow_run, workflow_run.c.id),
 }
 
 

@@ -1,4 +1,4 @@
--- revision 0108
+-- revision 0104
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -464,7 +464,7 @@ CREATE TABLE workflow (
 	version INTEGER NOT NULL,
 	secrets TEXT NOT NULL,
 	created_at BIGINT NOT NULL,
-	deleted_at BIGINT,
+	deleted_at BIGINT, team TEXT,
 	CONSTRAINT pk_workflow PRIMARY KEY (id),
 	CONSTRAINT fk_workflow_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE
 );
@@ -476,7 +476,7 @@ CREATE TABLE workflow_version (
 	organization_id TEXT NOT NULL,
 	name TEXT NOT NULL,
 	graph TEXT NOT NULL,
-	updated_at BIGINT NOT NULL, source_text TEXT,
+	updated_at BIGINT NOT NULL, source_text TEXT, team TEXT,
 	CONSTRAINT pk_workflow_version PRIMARY KEY (workflow_id, version),
 	CONSTRAINT fk_workflow_version_workflow_id_workflow FOREIGN KEY(workflow_id) REFERENCES workflow (id) ON DELETE CASCADE
 );
@@ -502,7 +502,7 @@ CREATE TABLE workflow_run (
 	started_at BIGINT,
 	finished_at BIGINT,
 	idempotency_key TEXT,
-	body_digest TEXT,
+	body_digest TEXT, team TEXT,
 	CONSTRAINT pk_workflow_run PRIMARY KEY (id),
 	CONSTRAINT fk_workflow_run_organization_id_organization FOREIGN KEY(organization_id) REFERENCES organization (id) ON DELETE CASCADE,
 	CONSTRAINT fk_workflow_run_workflow_id_workflow FOREIGN KEY(workflow_id) REFERENCES workflow (id) ON DELETE CASCADE
@@ -941,3 +941,4 @@ CREATE INDEX ix_webhook_delivery_notices ON webhook_delivery (organization_id, c
 CREATE INDEX ix_run_error ON run (organization_id, error_code, created_at, id) WHERE error_code IS NOT NULL;
 CREATE INDEX ix_run_organization_id_requested_by_created_at_id ON run (organization_id, requested_by, created_at, id);
 CREATE INDEX ix_mcp_tool_definition_standing ON mcp_tool_definition (server_id, standing, position) WHERE standing IS NOT NULL;
+CREATE INDEX ix_workflow_run_team ON workflow_run (organization_id, team) WHERE team IS NOT NULL;

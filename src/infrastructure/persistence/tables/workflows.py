@@ -7,7 +7,7 @@ from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
 # The name of an active workflow is unique; a deleted one stays for its runs. `secrets` are the
-# names used by the newest version.
+# names used by the newest version, `team` is that of the newest version.
 workflow = Table(
     "workflow",
     metadata,
@@ -18,6 +18,7 @@ workflow = Table(
     Column("secrets", JsonText, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("deleted_at", Moment),
+    Column("team", PlainText),
     Index(None, "organization_id", "created_at", "id"),
     partial_index(
         "uq_workflow_name_in_use",
@@ -38,6 +39,7 @@ workflow_version = Table(
     Column("graph", JsonText, nullable=False),
     Column("updated_at", Moment, nullable=False),
     Column("source_text", PlainText),
+    Column("team", PlainText),
 )
 
 # `attempt` counts workers; `epoch` is the fence; a run in progress has a lease, a waiting one
@@ -67,7 +69,9 @@ workflow_run = Table(
     Column("finished_at", Moment),
     Column("idempotency_key", PlainText),
     Column("body_digest", PlainText),
+    Column("team", PlainText),
     Index(None, "organization_id", "created_at", "id"),
+    partial_index("ix_workflow_run_team", "organization_id", "team", where="team IS NOT NULL"),
     Index(None, "workflow_id"),
     partial_index(
         "uq_workflow_run_idempotency_key",

@@ -11,12 +11,12 @@ from infrastructure.persistence.columns.paging import among_newest, newest_page
 from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.tables import webhook_delivery
-from infrastructure.persistence.tables.owners import team_of_run
+from infrastructure.persistence.tables.owners import team_of_delivery
 from infrastructure.persistence.webhooks.rows import delivery_of, select_deliveries
 
 _table = webhook_delivery.c
 _is_notice = _table.event.in_([event.value for event in NOTICES])
-_owner = team_of_run(_table.run_id)
+_owner = team_of_delivery()
 _is_open = _table.state.in_([state.value for state in OPEN_STATES])
 
 

@@ -22,7 +22,7 @@ from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import push_config, run_request, webhook_delivery
-from infrastructure.persistence.tables.owners import team_of_run
+from infrastructure.persistence.tables.owners import team_of_delivery
 from infrastructure.persistence.webhooks.push_targets import target_of
 from infrastructure.persistence.webhooks.rows import delivery_of, is_open, select_deliveries, state_row
 from infrastructure.persistence.webhooks.urls import webhook_of
@@ -153,7 +153,7 @@ class SqlWebhookDeliveryStore:
         self, organization_id: OrganizationId, delivery_id: WebhookDeliveryId, *, teams: Teams = None
     ) -> WebhookDelivery | None:
         wanted = {"of_organization": organization_id, "of_delivery": delivery_id}
-        statement = _get.where(*seen_by(teams, team_of_run(_table.run_id)))
+        statement = _get.where(*seen_by(teams, team_of_delivery()))
         row = await self._database.read(
             lambda connection: connection.execute(statement, wanted).first(), scope=organization_id
         )

@@ -75,7 +75,7 @@ _in_use = (
     )
     .with_for_update(read=True)
 )
-_definition = select(workflow_version.c.name, workflow_version.c.graph).where(
+_definition = select(workflow_version.c.name, workflow_version.c.graph, workflow_version.c.team).where(
     workflow_version.c.workflow_id == bindparam("of_workflow"), workflow_version.c.version == bindparam("at_version")
 )
 _in_progress = _RUN.status == WorkflowRunStatus.IN_PROGRESS.value
@@ -308,4 +308,4 @@ def _goes_on(connection: Connection, waiting: WorkflowRun, at: datetime) -> bool
 def _definition_of(connection: Connection, run: WorkflowRun) -> WorkflowDefinition:
     wanted = {"of_workflow": run.workflow_id, "at_version": run.workflow_version}
     row = connection.execute(_definition, wanted).one()
-    return definition_from_json(row.name, row.graph)
+    return definition_from_json(row.name, row.graph, team=row.team)

@@ -25,6 +25,7 @@ _listed: Select[Any] = select(
     workflow_version.c.name,
     workflow_version.c.graph,
     workflow_version.c.updated_at,
+    workflow_version.c.team,
 ).join_from(workflow, workflow_version, workflow_version.c.workflow_id == workflow.c.id)
 _is_newest = workflow_version.c.version == workflow.c.version
 _select_one = _listed.add_columns(workflow_version.c.source_text)
@@ -42,7 +43,12 @@ _lock = select(workflow.c.version).where(_of_organization, _this, _in_use).with_
 _move = (
     update(workflow)
     .where(_this)
-    .values(name=bindparam("new_name"), version=bindparam("new_version"), secrets=bindparam("new_secrets"))
+    .values(
+        name=bindparam("new_name"),
+        version=bindparam("new_version"),
+        secrets=bindparam("new_secrets"),
+        team=bindparam("new_team"),
+    )
 )
 _delete = update(workflow).where(_this).values(deleted_at=bindparam("moment"))
 _versions = (
@@ -69,6 +75,7 @@ class SqlWorkflowStore:
             "version": new.version,
             "secrets": list(secret_names(new.definition)),
             "created_at": new.created_at,
+            "team": new.team,
         }
 
         def unit(connection: Connection) -> None:
@@ -86,6 +93,7 @@ class SqlWorkflowStore:
             "new_name": changed.definition.name,
             "new_version": changed.version,
             "new_secrets": list(secret_names(changed.definition)),
+            "new_team": changed.team,
         }
 
         def unit(connection: Connection) -> None:
@@ -167,6 +175,7 @@ def _version_row(stored: Workflow) -> dict[str, object]:
         "graph": graph_to_json(stored.definition),
         "updated_at": stored.updated_at,
         "source_text": stored.text,
+        "team": stored.team,
     }
 
 
@@ -179,7 +188,7 @@ def _listed_of(row: AnyRow) -> Workflow:
         id=WorkflowId(row.id),
         organization_id=OrganizationId(row.organization_id),
         version=row.version,
-        definition=definition_from_json(row.name, row.graph),
+        definition=definition_from_json(row.name, row.graph, team=row.team),
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

@@ -44,7 +44,8 @@ FileArgument = Annotated[
 
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
 def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Create or update the workflow of a file. An update is a new version. YAML is stored with its comments."""
+    """Create or update the workflow of a file. An update is a new version, with what the file omits at its default. YAML is
+    stored with its comments."""
     session = session_of(context)
     wanted = {**_load(file), **commented_text(file)}
 
@@ -130,7 +131,12 @@ def show_workflow(
             return
         found = read_as(WorkflowView, document)
         session.terminal.fields(
-            {"name": found["name"], "id": found["id"], "version": f"{found['version']}, of {found['updated_at']}"}
+            {
+                "name": found["name"],
+                "id": found["id"],
+                "version": f"{found['version']}, of {found['updated_at']}",
+                "team": found["team"] or "",
+            }
         )
         _show_plan(session.terminal, found["plan"])
 
@@ -157,7 +163,7 @@ async def _applied(api: ServiceApi, wanted: JsonObject) -> tuple[JsonObject, str
     identifier, version = present.get("id"), present.get("version")
     if not isinstance(identifier, str) or not isinstance(version, int):
         raise UnexpectedAnswer("a workflow without id and version")
-    whole: JsonObject = {"edges": [], **wanted}
+    whole: JsonObject = {"edges": [], "team": None, **wanted}
     changed = await api.patch(path_to("workflows", identifier), whole, headers={"If-Match": f'"{version}"'})
     return changed, "unchanged" if changed.get("version") == version else "updated"
 

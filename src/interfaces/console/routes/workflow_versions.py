@@ -18,6 +18,7 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.version_changes import Change, difference
 from interfaces.console.workflow_text import text_of, text_of_version
 from interfaces.console_paths import PATH
+from interfaces.http.workflows.definition_text import parts_of
 
 ShownVersion = Annotated[int, QueryParameter()]
 
@@ -64,18 +65,18 @@ async def restore_workflow(
     version: ShownVersion,
     newest: ShownVersion,
 ) -> Response[str]:
-    """Save the definition of an older version as the next one, unless another user saved since the page was opened."""
+    """Save the definition of an older version as the next one, unless another user saved since the page was opened. The team
+    stays: what was given to one since is not given back by the way."""
     principal = request.principal
     principal.require(Permission.WORKFLOWS_MANAGE)
     found = await get_workflow.execute(principal=principal, workflow=workflow, version=version)
+    team = (await get_workflow.execute(principal=principal, workflow=workflow)).team
     with FormCheck() as check:
         command = UpdateWorkflowCommand(
             principal=principal,
             workflow=workflow,
-            name=found.definition.name,
-            nodes=found.definition.nodes,
-            edges=found.definition.edges,
-            text=found.text,
+            changes={**parts_of(found.definition), "team": team},
+            text=found.text if found.team == team else None,
             expected_version=newest,
         )
         await update_workflow.execute(command)

@@ -37,7 +37,7 @@ from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.workflow_text import text_of_version
 from interfaces.console_paths import PATH
-from interfaces.http.workflows.definition_text import definition_of, source_of
+from interfaces.http.workflows.definition_text import definition_of, parts_of, source_of
 from interfaces.http.workflows.result_views import validation_view
 from interfaces.http.workflows.views import FaultView
 
@@ -187,7 +187,8 @@ async def check_workflow(
             raise
         told = error.violations or (Violation(path="", message=error.detail),)
         return Response({"unreadable": [f"{each.path} {each.message}".strip() for each in told]}, headers=HEADERS)
-    checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
+    command = ValidateWorkflowCommand(principal=principal, definition=definition, workflow=data.get("workflow") or None)
+    checked = await validate_workflow.execute(command)
     view = validation_view(checked, definition)
     shown = {"errors": view["errors"], "warnings": view["warnings"], "places": places(definition)}
     return Response(cast("JsonObject", shown), headers=HEADERS)
@@ -263,7 +264,9 @@ async def change_workflow(
     principal.require(Permission.WORKFLOWS_MANAGE)
     with FormCheck() as check:
         definition = await definition_of(data.get("definition", ""))
-        checked = await validate_workflow.execute(ValidateWorkflowCommand(principal=principal, definition=definition))
+        checked = await validate_workflow.execute(
+            ValidateWorkflowCommand(principal=principal, definition=definition, workflow=workflow)
+        )
         if checked.faults:
             view = validation_view(checked, definition)
             return _checked(pages, request, view["errors"], view["warnings"])
@@ -271,9 +274,7 @@ async def change_workflow(
             UpdateWorkflowCommand(
                 principal=principal,
                 workflow=workflow,
-                name=definition.name,
-                nodes=definition.nodes,
-                edges=definition.edges,
+                changes=parts_of(definition),
                 text=source_of(data.get("definition", "")),
                 expected_version=entered_version(data.get("version", "")),
             )

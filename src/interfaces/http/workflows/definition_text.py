@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import fields
 
 from domain.errors import Violation, invalid
 from domain.workflows.definition_json import NAME_KEYS
@@ -24,19 +25,23 @@ async def definition_of(text: str, *, path: str = "") -> WorkflowDefinition:
     return decoded_body(WorkflowBody, document).to_definition()
 
 
+def parts_of(definition: WorkflowDefinition) -> dict[str, object]:
+    return {each.name: getattr(definition, each.name) for each in fields(definition)}
+
+
 def source_of(text: str) -> str | None:
     """What is stored of a text that a definition was read from: YAML, with its comments; of JSON nothing."""
     return None if text.lstrip().startswith("{") else text.replace("\r\n", "\n")
 
 
 async def read_beside(text: str, sent: Mapping[str, object]) -> WorkflowDefinition:
-    """The definition that the text says. `sent` are the parts that came with it. Raises INVALID `definition_invalid`
+    """The definition that the text says. `sent` are the parts that came with it, by field. Raises INVALID `definition_invalid`
     where one differs: the console would edit another workflow than the one that runs."""
     definition = await definition_of(text, path="text")
     wrong = [
         Violation(path=name, message="differs from the text")
         for name, value in sent.items()
-        if value is not None and getattr(definition, name) != value
+        if getattr(definition, name) != value
     ]
     if wrong:
         raise invalid("definition_invalid", "The text is not that of the definition.", *wrong)

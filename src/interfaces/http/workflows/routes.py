@@ -1,7 +1,5 @@
 """Routes of workflows."""
 
-from dataclasses import replace
-
 from litestar import Response, delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
@@ -20,7 +18,7 @@ from interfaces.http.paths import WorkflowPath
 from interfaces.http.preconditions import IfMatch, etag, expected_version
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
-from interfaces.http.workflows.definition_text import read_beside, source_of
+from interfaces.http.workflows.definition_text import parts_of, read_beside, source_of
 from interfaces.http.workflows.result_views import saved_workflow_view, validation_view
 from interfaces.http.workflows.schemas import UpdateWorkflowBody, WorkflowBody
 from interfaces.http.workflows.views import SavedWorkflowView, ValidationView, WorkflowPage, WorkflowView, workflow_view
@@ -37,8 +35,7 @@ async def create_workflow(
     graph, and agents, MCP servers and secrets that do not exist. A `text` that says something else is refused."""
     definition, text = data.to_definition(), None
     if data.text is not None:
-        parts = {"name": definition.name, "nodes": definition.nodes, "edges": definition.edges}
-        definition, text = await read_beside(data.text, parts), source_of(data.text)
+        definition, text = await read_beside(data.text, parts_of(definition)), source_of(data.text)
     command = CreateWorkflowCommand(principal=request.principal, definition=definition, text=text)
     saved = await create_workflow.execute(command)
     headers = {"Location": f"/v1/workflows/{saved.workflow.id}", **etag(saved.workflow.version)}
@@ -112,20 +109,18 @@ async def update_workflow(
 ) -> Response[SavedWorkflowView]:
     """Requires the role admin. Creates a new version. A `text` that says something else than the other fields is refused;
     a change without it drops the text of the version before."""
-    data.check_nulls()
-    command = UpdateWorkflowCommand(
-        principal=request.principal,
-        workflow=workflow,
-        name=data.name,
-        nodes=data.to_nodes(),
-        edges=data.to_edges(),
-        expected_version=expected_version(if_match),
-    )
+    changes, text = data.to_changes(), None
     if data.text is not None:
-        parts = {"name": command.name, "nodes": command.nodes, "edges": command.edges}
-        read = await read_beside(data.text, parts)
-        command = replace(command, name=read.name, nodes=read.nodes, edges=read.edges, text=source_of(data.text))
-    saved = await update_workflow.execute(command)
+        changes, text = parts_of(await read_beside(data.text, changes)), source_of(data.text)
+    saved = await update_workflow.execute(
+        UpdateWorkflowCommand(
+            principal=request.principal,
+            workflow=workflow,
+            changes=changes,
+            text=text,
+            expected_version=expected_version(if_match),
+        )
+    )
     return Response(saved_workflow_view(saved), headers=etag(saved.workflow.version))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, cast
 
 from pydantic import Field
 
-from domain.errors import Violation, invalid
+from application.system.changes import Changes
 from domain.json_value import JsonObject
 from domain.workflows.graph import MAX_EDGES, MAX_NODES, Edge, NodeDefinition, WorkflowDefinition
 from interfaces.definition_text import MAX_YAML
@@ -36,6 +36,9 @@ class NodeBody(Body):
     mode: Identifier = "normal"
     config: dict[str, object] = Field(default_factory=dict)
 
+    def to_domain(self) -> NodeDefinition:
+        return NodeDefinition(id=self.id, kind=self.kind, mode=self.mode, config=cast("JsonObject", self.config))
+
 
 class EdgeBody(Body):
     """An edge. The target handle `tools` wires a tool to an agent."""
@@ -46,6 +49,14 @@ class EdgeBody(Body):
     source_handle: Identifier | None = None
     target: Identifier
     target_handle: Identifier | None = None
+
+    def to_domain(self) -> Edge:
+        return Edge(
+            source=self.source,
+            source_handle=self.source_handle or "",
+            target=self.target,
+            target_handle=self.target_handle or "input",
+        )
 
 
 Text = Annotated[str, Field(min_length=1, max_length=MAX_YAML)]
@@ -63,55 +74,21 @@ class WorkflowBody(Body):
     name: Name
     nodes: Nodes
     edges: Edges = ()
+    team: Name | None = None
     text: Text | None = None
 
     def to_definition(self) -> WorkflowDefinition:
-        return WorkflowDefinition(name=self.name, nodes=_nodes(self.nodes), edges=_edges(self.edges))
+        return WorkflowDefinition(**self.values(without=frozenset({"text"})))
 
 
-class UpdateWorkflowBody(Patch):
+class UpdateWorkflowBody(Patch, of=WorkflowBody):
     """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
+    nullable: ClassVar[frozenset[str]] = frozenset({"team"})
 
-    shown_as: ClassVar[type] = WorkflowView
-
-    name: Name | None = None
-    nodes: Nodes | None = None
-    edges: Edges | None = None
     text: Text | None = None
 
-    def check_nulls(self) -> None:
-        """Raises INVALID `body_invalid` for a null."""
-        wrong = [
-            Violation(path=name, message="must not be null")
-            for name in sorted(self.model_fields_set)
-            if getattr(self, name) is None
-        ]
-        if wrong:
-            raise invalid("body_invalid", "The request body is not valid.", *wrong)
-
-    def to_nodes(self) -> tuple[NodeDefinition, ...] | None:
-        return None if self.nodes is None else _nodes(self.nodes)
-
-    def to_edges(self) -> tuple[Edge, ...] | None:
-        return None if self.edges is None else _edges(self.edges)
-
-
-def _nodes(bodies: tuple[NodeBody, ...]) -> tuple[NodeDefinition, ...]:
-    return tuple(
-        NodeDefinition(id=body.id, kind=body.kind, mode=body.mode, config=cast("JsonObject", body.config))
-        for body in bodies
-    )
-
-
-def _edges(bodies: tuple[EdgeBody, ...]) -> tuple[Edge, ...]:
-    return tuple(
-        Edge(
-            source=body.source,
-            source_handle=body.source_handle or "",
-            target=body.target,
-            target_handle=body.target_handle or "input",
-        )
-        for body in bodies
-    )
+    def to_changes(self) -> Changes:
+        """Fields of `WorkflowDefinition`. Raises INVALID `body_invalid` for a null that is not allowed."""
+        return self.changes(without=frozenset({"text"}))

@@ -71,6 +71,10 @@ class WorkflowView(TypedDict):
         "The YAML that this version was saved with, with its comments; it has the same name, nodes and edges. Null if there "
         "is none, and in lists.",
     ]
+    team: Annotated[
+        str | None,
+        "Name of the group that it belongs to: others neither see nor run it. Null: it belongs to the organization.",
+    ]
     version: Version
     created_at: CreatedAt
     updated_at: UpdatedAt
@@ -118,6 +122,7 @@ def workflow_view(workflow: Workflow) -> WorkflowView:
         ],
         "plan": plan_view(compile_workflow(definition).plan),
         "text": workflow.text,
+        "team": definition.team,
         "version": workflow.version,
         "created_at": timestamp(workflow.created_at),
         "updated_at": timestamp(workflow.updated_at),

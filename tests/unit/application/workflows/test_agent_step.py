@@ -55,13 +55,14 @@ class Step:
         self.state.runs[run.id] = StoredRun(run=run)
         self.wakeups.wake(events_topic(run.id))
 
-    async def execute(self, run: NodeRun = BEGUN, node: PlannedNode = NODE) -> object:
+    async def execute(self, run: NodeRun = BEGUN, node: PlannedNode = NODE, team: str | None = None) -> object:
         context = NodeContext(
             organization_id=ORG,
             workflow_run_id=WorkflowRunId("wfr_1"),
             requested_by=KEY,
             run_input=None,
             nodes={},
+            team=team,
             note_run=AsyncMock(),
             note_audit=lambda entry: None,
         )
@@ -190,3 +191,15 @@ async def test_a_run_of_a_node_that_nothing_is_wired_to_is_begun_with_nothing(st
         await step.execute(replace(BEGUN, run_id=None))
     (command,) = step.start_run.execute.await_args.args
     assert command.wired == WiredNodes(workflow_run_id=WorkflowRunId("wfr_1"), node_ids=())
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("team", [None, "finance"])
+async def test_the_run_of_an_agent_belongs_to_the_team_of_the_workflow_run(step: Step, team: str | None) -> None:
+    completed = replace(a_run(), status=RunStatus.COMPLETED, output="Done.")
+    step.stand(completed)
+    step.start_run.execute.return_value = StartedRun(run=completed, created=True)
+    await step.execute(replace(BEGUN, run_id=None), team=team)
+    command = step.start_run.execute.await_args.args[0]
+    assert command.team == team
+    assert command.principal.visible_teams == frozenset({team} - {None})

@@ -26,6 +26,8 @@ from tests.builders import ORG, an_agent, an_organization
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.refusals import refused, storage_away
+from tests.unit.application.actors import a_principal
+from tests.unit.application.team_ports import team_checks
 from tests.unit.application.workflows.test_tool_step import RUN, Harness
 from tests.workflow_builders import agent, entrypoint, node, workflow
 
@@ -117,8 +119,11 @@ async def checked(harness: Harness, mocker: MockerFixture, caller: AgentConfig) 
         servers=InMemoryMcpServerStore(harness.state),
         secrets=mocker.create_autospec(SecretStore, instance=True),
         outbound=mocker.create_autospec(OutboundPolicy, instance=True),
+        team_checks=team_checks(harness.state),
     )
-    return await checks.check(ORG, workflow(entrypoint(), helper(), agent("front", "lead"), "helper -> front.tools"))
+    return await checks.check(
+        a_principal(), workflow(entrypoint(), helper(), agent("front", "lead"), "helper -> front.tools")
+    )
 
 
 @pytest.mark.requirement("F2")

@@ -9,6 +9,7 @@ from application.workflows.workflow_checks import CheckedWorkflow, WorkflowCheck
 from domain.audit.event import AuditAction
 from domain.errors import invalid
 from domain.identity.role import Role
+from domain.workflows.graph import WorkflowDefinition
 from tests.builders import ORG, START
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
@@ -31,10 +32,10 @@ class Ports:
         self.checks.require.return_value = CHECKED
         self.ids = SequentialIds()
 
-    async def create(self, role: Role = Role.ADMIN) -> SavedWorkflow:
+    async def create(self, role: Role = Role.ADMIN, definition: WorkflowDefinition = DEFINITION) -> SavedWorkflow:
         creating = CreateWorkflow(workflows=self.workflows, checks=self.checks, clock=FixedClock(), ids=self.ids)
         return await creating.execute(
-            CreateWorkflowCommand(principal=a_principal(role), definition=DEFINITION, text="# why")
+            CreateWorkflowCommand(principal=a_principal(role), definition=definition, text="# why")
         )
 
     def assert_nothing_is_stored(self) -> None:
@@ -66,6 +67,15 @@ async def test_a_created_workflow_is_audited(ports: Ports) -> None:
     assert entry.details == {"name": "story", "version": 1}
 
 
+@pytest.mark.requirement("P2")
+async def test_a_workflow_may_belong_to_a_team_which_the_trail_says(ports: Ports) -> None:
+    created = (await ports.create(definition=workflow(entrypoint(), team="finance"))).workflow
+
+    assert created.team == "finance"
+    [entry] = ports.state.audit.values()
+    assert entry.details == {"name": "story", "version": 1, "team": "finance"}
+
+
 async def test_a_name_is_taken_once_in_an_organization(ports: Ports) -> None:
     first = (await ports.create()).workflow
 
@@ -83,7 +93,7 @@ async def test_a_workflow_with_faults_is_not_stored(ports: Ports) -> None:
     with refused("workflow_invalid"):
         await ports.create()
 
-    ports.checks.require.assert_awaited_once_with(ORG, DEFINITION)
+    ports.checks.require.assert_awaited_once_with(a_principal(), DEFINITION)
     ports.assert_nothing_is_stored()
 
 

@@ -70,6 +70,7 @@ class Desk:
         settings: Mapping[str, object] = MappingProxyType({}),
         requested_by: ApiKeyId = KEY,
         asked: JsonValue = None,
+        team: str | None = None,
     ) -> Succeeded | AwaitsAnswer:
         """The step `find`, in a workflow whose `others` call the same tool."""
         config: dict[str, object] = {
@@ -87,6 +88,7 @@ class Desk:
             run_input=given,
             nodes={"start": NodeRun(node_id="start", status=NodeStatus.SUCCEEDED, output=given), **others},
             plan=plan,
+            team=team,
             note_run=no_run,
             note_audit=self.noted.append,
         )

@@ -53,6 +53,26 @@ async def test_an_older_version_is_read_and_one_that_is_not_there_is_refused(wor
         await get.execute(principal=a_principal(), workflow="story", version=3)
 
 
+@pytest.mark.requirement("P2")
+async def test_a_workflow_of_a_team_is_there_for_its_members_and_for_who_sees_every_team() -> None:
+    state = InMemoryState()
+    state.workflows = {
+        FIRST.id: [replace(FIRST, definition=replace(FIRST.definition, team="finance"))],
+        NEWER.id: [NEWER],
+    }
+    workflows = InMemoryWorkflowStore(state)
+    viewer = replace(a_principal(Role.VIEWER), teams=frozenset({"legal"}))
+    insider = replace(viewer, teams=frozenset({"finance"}))
+    assert (await GetWorkflow(workflows=workflows).execute(principal=insider, workflow="story")).team == "finance"
+    for named in ("story", FIRST.id):
+        with refused("workflow_not_found"):
+            await GetWorkflow(workflows=workflows).execute(principal=viewer, workflow=named)
+        with refused("workflow_not_found"):
+            await ListWorkflowVersions(workflows=workflows).execute(principal=viewer, workflow=named)
+    for reader, count in ((viewer, 1), (insider, 2), (a_principal(), 2)):
+        assert len((await ListWorkflows(workflows=workflows).execute(principal=reader)).items) == count
+
+
 @pytest.mark.parametrize("role", list(Role))
 async def test_every_role_lists_workflows_at_their_newest_version_newest_first(
     workflows: InMemoryWorkflowStore, role: Role

@@ -1,5 +1,7 @@
 """ReplayWorkflowRun: who may, what the new run is, and that the earlier one stays."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture
 
@@ -112,3 +114,27 @@ async def test_a_node_that_the_newest_version_does_not_have_is_refused(ports: Po
     with refused("node_not_a_step"):
         await ports.replay(a_principal(Role.RUNNER), "gone")
     ports.queue.submit.assert_not_awaited()
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("of_workflow", [None, "finance"])
+async def test_what_a_run_of_a_team_did_stays_with_the_team(ports: Ports, of_workflow: str | None) -> None:
+    ports.state.workflow_runs[WORKFLOW_RUN].run = replace(ports.earlier, team="finance")
+    ports.state.workflows[WORKFLOW] = [FIRST, replace(NEWEST, definition=replace(NEWEST.definition, team=of_workflow))]
+    member = replace(a_principal(Role.OPERATOR), teams=frozenset({"finance"}))
+
+    assert (await ports.replay(member)).team == "finance"
+
+    with refused("workflow_run_not_found"):
+        await ports.replay(replace(member, teams=frozenset()))
+
+
+@pytest.mark.requirement("P2")
+async def test_a_run_of_one_team_is_not_replayed_for_another_one(ports: Ports) -> None:
+    ports.state.workflow_runs[WORKFLOW_RUN].run = replace(ports.earlier, team="finance")
+    ports.state.workflows[WORKFLOW] = [FIRST, replace(NEWEST, definition=replace(NEWEST.definition, team="legal"))]
+
+    with refused("workflow_run_of_another_team"):
+        await ports.replay(a_principal())
+
+    assert list(ports.state.workflow_runs) == [WORKFLOW_RUN]

@@ -5,14 +5,15 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture
 
+from application.identity.key_validity import KeyValidity
 from application.system.pages import PageRequest
 from application.workflows.ports import WorkflowRunFilter, WorkflowRunStore
-from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns
+from application.workflows.run_queries import GetWorkflowRun, ListWorkflowRuns, WatchWorkflowRun
 from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import WorkflowId, WorkflowRunId
 from domain.workflows.execution import NodeRun, NodeStatus
-from domain.workflows.run import WorkflowRun, WorkflowRunStatus
+from domain.workflows.run import WorkflowEvent, WorkflowEventType, WorkflowRun, WorkflowRunStatus
 from infrastructure.events.wakeups import InProcessWakeups
 from tests.builders import OTHER_ORG, after
 from tests.doubles.state import InMemoryState
@@ -103,6 +104,34 @@ async def test_runs_of_another_organization_are_not_read(runs: InMemoryWorkflowR
     with refused("workflow_run_not_found"):
         await GetWorkflowRun(runs=runs).execute(a_stranger(), RUN.id)
     assert ids_of(await listed(runs, a_stranger())) == [FOREIGN.id]
+
+
+@pytest.mark.requirement("P2")
+async def test_a_run_of_a_team_is_there_for_its_members_only() -> None:
+    state = InMemoryState()
+    state.workflow_runs = {run.id: StoredWorkflowRun(run) for run in (replace(RUN, team="finance"), NEWER)}
+    runs = InMemoryWorkflowRunStore(state, InProcessWakeups())
+    outsider = replace(a_principal(Role.VIEWER), teams=frozenset({"legal"}))
+    insider = replace(outsider, teams=frozenset({"finance"}))
+    assert (await GetWorkflowRun(runs=runs).execute(insider, RUN.id)).team == "finance"
+    with refused("workflow_run_not_found"):
+        await GetWorkflowRun(runs=runs).execute(outsider, RUN.id)
+    assert ids_of(await listed(runs, outsider)) == [NEWER.id]
+    assert ids_of(await listed(runs, insider)) == [NEWER.id, RUN.id]
+
+
+@pytest.mark.requirement("P2")
+async def test_who_leaves_the_team_is_told_no_further_event(mocker: MockerFixture) -> None:
+    runs = mocker.create_autospec(WorkflowRunStore, instance=True)
+    runs.get.return_value = replace(NEWER, team="finance")
+    runs.events.return_value = (WorkflowEvent(seq=1, type=WorkflowEventType.QUEUED, at=after(1), data={}),)
+    keys = mocker.create_autospec(KeyValidity, instance=True)
+    keys.require.return_value = frozenset({"legal"})
+    insider = replace(a_principal(Role.VIEWER), teams=frozenset({"finance"}))
+    watching = WatchWorkflowRun(runs=runs, keys=keys, wakeups=InProcessWakeups())
+    with refused("workflow_run_not_found"):
+        async for _ in watching.follow(insider, NEWER.id):
+            raise AssertionError("an event was told")
 
 
 async def test_a_run_that_does_not_exist_is_not_found(runs: InMemoryWorkflowRunStore) -> None:

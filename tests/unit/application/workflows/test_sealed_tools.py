@@ -83,3 +83,16 @@ def test_a_server_is_opened_as_it_was_sealed() -> None:
     assert opened.definitions[0].digest == definition.digest
     registered = SealedServer(slug="files")
     assert SealedServer.opened(registered.sealed(BOX), BOX) == registered
+
+
+def test_a_server_of_an_earlier_release_is_of_no_team() -> None:
+    server = SealedServer(slug="files", team="finance")
+    assert SealedServer.opened(server.sealed(BOX), BOX) == server
+    stored: dict[str, object] = {
+        "slug": "files",
+        "tools": None,
+        "inline": None,
+        "definitions": [],
+        "instructions": None,
+    }
+    assert SealedServer.opened(BOX.encrypt(json.dumps(stored).encode()), BOX) == SealedServer(slug="files")

@@ -302,3 +302,18 @@ async def test_a_workflow_that_cannot_be_read_is_not_reported_as_missing(ports: 
         await ports.start()
 
     ports.assert_nothing_is_started()
+
+
+@pytest.mark.requirement("P2")
+async def test_a_run_belongs_to_the_team_of_its_workflow_and_is_started_by_who_sees_it(ports: Ports) -> None:
+    ports.state.workflows[WORKFLOW] = [replace(STORED, definition=replace(STORED.definition, team="finance"))]
+    runner = replace(a_principal(Role.RUNNER), teams=frozenset({"finance"}))
+    outsider = replace(runner, teams=frozenset({"legal"}))
+
+    assert (await ports.start(runner, idempotency=KEY_OF_CLIENT)).run.team == "finance"
+
+    with refused("workflow_not_found"):
+        await ports.start(outsider)
+    with refused("workflow_not_found"):
+        await ports.start(outsider, idempotency=KEY_OF_CLIENT)
+    assert len(ports.state.workflow_runs) == 1

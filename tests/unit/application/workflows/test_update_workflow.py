@@ -1,8 +1,11 @@
 """UpdateWorkflow: what becomes a new version, and what is refused before that."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.system.changes import Changes
 from application.workflows.create_workflow import SavedWorkflow
 from application.workflows.ports import WorkflowStore
 from application.workflows.update_workflow import UpdateWorkflow, UpdateWorkflowCommand
@@ -10,8 +13,10 @@ from application.workflows.workflow_checks import CheckedWorkflow, WorkflowCheck
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, invalid
 from domain.identity.api_key import Principal
+from domain.identity.permission import Permission
 from domain.identity.role import Role
 from domain.ids import WorkflowId
+from domain.json_value import JsonObject
 from domain.workflows.graph import Edge, NodeDefinition, Workflow
 from infrastructure.events.wakeups import InProcessWakeups
 from tests.builders import ORG, START, after
@@ -49,16 +54,16 @@ class Ports:
         edges: tuple[Edge, ...] | None = None,
         text: str | None = None,
         expected_version: int | None = None,
+        changes: Changes | None = None,
     ) -> SavedWorkflow:
+        given: dict[str, object] = {"name": name, "nodes": nodes, "edges": edges}
         clock = FixedClock(after(60))
         updating = UpdateWorkflow(workflows=self.workflows, checks=self.checks, clock=clock, ids=SequentialIds())
         return await updating.execute(
             UpdateWorkflowCommand(
                 principal=principal or a_principal(),
                 workflow=workflow,
-                name=name,
-                nodes=nodes,
-                edges=edges,
+                changes={part: value for part, value in given.items() if value is not None} | dict(changes or {}),
                 text=text,
                 expected_version=expected_version,
             )
@@ -152,6 +157,32 @@ async def test_another_text_of_the_same_definition_is_a_version_and_a_changed_de
     assert (renamed.version, renamed.text) == (4, None)
 
 
+@pytest.mark.requirement("P2")
+async def test_a_workflow_is_given_to_a_team_and_back_which_the_trail_says(ports: Ports) -> None:
+    given = (await ports.update(changes={"team": "finance"})).workflow
+    assert (given.team, given.version) == ("finance", 3)
+    ports.checks.require.assert_awaited_with(a_principal(), given.definition, former_team=None)
+    [entry] = ports.state.audit.values()
+    assert entry.details == {"name": "story", "version": 3, "changed": ["team"], "team": "finance"}
+    ports.state.audit.clear()
+    back = (await ports.update(changes={"team": None})).workflow
+    assert (back.team, back.version) == (None, 4)
+    ports.checks.require.assert_awaited_with(a_principal(), back.definition, former_team="finance")
+    [entry] = ports.state.audit.values()
+    changed: JsonObject = {"changed": ["team"], "team": None, "former_team": "finance"}
+    assert entry.details == {"name": "story", "version": 4, **changed}
+
+
+@pytest.mark.requirement("P2")
+async def test_who_is_not_of_the_team_finds_no_workflow_to_change(ports: Ports) -> None:
+    ports.state.workflows[STORED.id] = [replace(STORED, definition=replace(STORED.definition, team="finance"))]
+    member = replace(a_principal(), custom_role="almost-all", granted=frozenset({Permission.WORKFLOWS_MANAGE}))
+    with refused("workflow_not_found"):
+        await ports.update(replace(member, role=Role.VIEWER, teams=frozenset({"legal"})), nodes=NODES)
+    insider = replace(member, role=Role.VIEWER, teams=frozenset({"finance"}))
+    assert (await ports.update(insider, nodes=NODES)).workflow.team == "finance"
+
+
 @pytest.mark.requirement("F1")
 async def test_the_result_as_a_whole_is_checked_and_not_stored_with_faults(ports: Ports) -> None:
     ports.checks.require.side_effect = invalid("workflow_invalid", "The workflow is not valid.")
@@ -160,7 +191,7 @@ async def test_the_result_as_a_whole_is_checked_and_not_stored_with_faults(ports
         await ports.update(edges=EDGES)
 
     whole = workflow(*STORED.definition.nodes, "start -> end", "start -> other")
-    ports.checks.require.assert_awaited_once_with(ORG, whole)
+    ports.checks.require.assert_awaited_once_with(a_principal(), whole, former_team=None)
     ports.assert_nothing_is_stored()
 
 

@@ -73,7 +73,7 @@ def test_a_workflow_that_exists_becomes_what_the_file_says(tmp_path: Path, versi
     )
     outcome = service.run("workflow", "apply", write(tmp_path), "--json")
     assert said in outcome.err
-    assert service.sent("PATCH", "/v1/workflows/wfl_1") == [{"edges": [], **WANTED, "text": FILE}]
+    assert service.sent("PATCH", "/v1/workflows/wfl_1") == [{"edges": [], "team": None, **WANTED, "text": FILE}]
     assert service.requests[-1].headers["if-match"] == '"3"'
     assert outcome.json == document(version)
 

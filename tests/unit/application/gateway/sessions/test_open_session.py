@@ -45,7 +45,9 @@ class Ports:
         self.runs: MockType = mocker.create_autospec(RunReader, instance=True)
         self.runs.get.return_value = a_run()
         self.tool_nodes: MockType = mocker.create_autospec(ToolNodes, instance=True)
-        self.tool_nodes.chosen.return_value = ChosenNodes(nodes=NODES, agent="researcher", is_one_server=True)
+        self.tool_nodes.chosen.return_value = ChosenNodes(
+            nodes=NODES, agent="researcher", is_one_server=True, team=None
+        )
         self.address: MockType = mocker.create_autospec(PublicAddress, instance=True)
         self.address.url = "https://dragoman.example"
 
@@ -106,6 +108,27 @@ async def test_an_opened_session_is_audited(ports: Ports) -> None:
     assert audit.details == {"agent_id": AGENT, "names": "namespaced", "run_id": RUN}
 
 
+@pytest.mark.requirement("P2")
+async def test_the_thread_of_a_session_of_tool_nodes_belongs_to_the_team_of_the_workflow_run(ports: Ports) -> None:
+    ports.tool_nodes.chosen.return_value = replace(ports.tool_nodes.chosen.return_value, team="finance")
+
+    await ports.open(**OF_NODES)
+
+    assert ports.sessions.add.await_args.kwargs["thread"].team == "finance"
+
+
+@pytest.mark.requirement("P2")
+async def test_an_agent_that_the_workflow_may_not_use_opens_none_of_its_tools(ports: Ports) -> None:
+    theirs = an_agent(mcp_servers=("files",))
+    ports.agents.find.return_value = replace(theirs, config=replace(theirs.config, team="legal"))
+    ports.tool_nodes.chosen.return_value = replace(ports.tool_nodes.chosen.return_value, team="finance")
+
+    with refused("agent_not_found"):
+        await ports.open(**OF_NODES, principal=a_principal())
+
+    ports.sessions.add.assert_not_awaited()
+
+
 async def test_a_session_of_an_agent_has_a_thread_of_its_own(ports: Ports) -> None:
     session = (await ports.open()).session
 
@@ -129,7 +152,7 @@ async def test_a_session_of_tool_nodes_has_exactly_these_and_ends_with_their_wor
 
     assert (session.wired, session.run_id, session.ends_with_another) == (NODES, None, True)
     assert ports.sessions.add.await_args.kwargs["thread"].id == session.thread_id
-    ports.tool_nodes.chosen.assert_awaited_once_with(ORG, NODES.workflow_run_id, ("files",))
+    ports.tool_nodes.chosen.assert_awaited_once_with(a_principal(Role.OPERATOR), NODES.workflow_run_id, ("files",))
 
 
 async def test_a_service_that_listens_nowhere_names_no_url(ports: Ports) -> None:
@@ -241,7 +264,7 @@ async def test_more_or_less_than_one_server_has_no_original_names(ports: Ports, 
 
 
 async def test_nodes_that_are_not_one_server_have_no_original_names(ports: Ports) -> None:
-    ports.tool_nodes.chosen.return_value = ChosenNodes(nodes=NODES, agent="researcher", is_one_server=False)
+    ports.tool_nodes.chosen.return_value = ChosenNodes(nodes=NODES, agent="researcher", is_one_server=False, team=None)
 
     with refused("gateway_session_invalid"):
         await ports.open(names=ToolNames.ORIGINAL, **OF_NODES)
