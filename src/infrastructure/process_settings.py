@@ -16,7 +16,7 @@ _MEMORY_PER_BYTE = 32
 class ProcessSettings(BaseModel):
     """Part of `Settings`."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True, defer_build=True)
 
     mcp_sandbox: Annotated[
         Literal["auto", "landlock", "bubblewrap", "container", "off"], BeforeValidator(values.lower)

@@ -11,7 +11,7 @@ from infrastructure.runtime import setting_values as values
 class ProviderSettings(BaseModel):
     """Part of `Settings`. Kubernetes on Azure gives its workloads the four variables `AZURE_…`."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True, defer_build=True)
 
     openai_api_key: SecretStr | None = Field(default=None, validation_alias="OPENAI_API_KEY")
     openai_base_url: values.HttpUrl | None = Field(

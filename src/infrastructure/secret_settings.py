@@ -14,7 +14,7 @@ _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 class SecretSettings(BaseModel):
     """Part of `Settings`."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True, defer_build=True)
 
     secret_files: Annotated[Path, AfterValidator(values.absolute)] | None = Field(
         default=None, description="a directory", examples=["/run/secrets/dragoman"]

@@ -11,7 +11,7 @@ from infrastructure.runtime import setting_values as values
 class SiemSettings(BaseModel):
     """Part of `Settings`."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True, defer_build=True)
 
     siem_url: Annotated[str, AfterValidator(values.siem_url)] | None = Field(
         default=None,

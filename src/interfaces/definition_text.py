@@ -14,7 +14,7 @@ MAX_YAML = 256 * 1024
 """Most characters of a YAML text: parsing takes a hundred times as long as JSON."""
 
 
-_ODD = re.compile(r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\U0010ffff]")
+_ODD = r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ufefe\uff00-\U0010ffff]"
 
 
 class DefinitionTextError(Exception):
@@ -75,7 +75,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     """Characters that YAML folds or treats as line ends are escaped."""
-    style = '"' if _ODD.search(text) else "|" if "\n" in text else None
+    style = '"' if re.search(_ODD, text) else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -17,7 +17,7 @@ PREFIX_FROM = 4
 """A query word of at least this length also matches longer words that begin with it."""
 
 _WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])")
+_UNSPACED = "([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])"
 _IGNORED = frozenset(
     (
         "a",
@@ -100,7 +100,7 @@ def words_of(text: str) -> list[str]:
 def _folded(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return _UNSPACED.sub(r" \1 ", bare)
+    return re.sub(_UNSPACED, r" \1 ", bare)
 
 
 def _singular(word: str) -> str:

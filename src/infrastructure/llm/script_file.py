@@ -48,7 +48,7 @@ _Pattern = Annotated[re.Pattern[str], BeforeValidator(_pattern)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
 
 class ScriptedUsage(_Strict):
