@@ -70,6 +70,19 @@ def a_secrets_server(*names: str, url: str = "https://tickets.example/mcp", slug
     return replace(a_server(config=config), id=PERSON_SERVER)
 
 
+def a_started_secrets_server() -> McpServer:
+    """The started server `tickets`, a program that takes a `token` of each person."""
+    config = McpServerConfig(
+        slug="tickets",
+        kind=McpServerKind.CUSTOM,
+        command="tickets-server",
+        args=("--stdio",),
+        env={"TOKEN": SecretRef("person:token")},
+        credentials=Credentials.PERSON,
+    )
+    return replace(a_server(config=config), id=PERSON_SERVER)
+
+
 def a_person_server(credentials: Credentials = Credentials.PERSON) -> McpServer:
     """The remote server `tickets`, which is used with each person's own account."""
     config = McpServerConfig(

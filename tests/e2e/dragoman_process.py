@@ -48,12 +48,12 @@ class Dragoman:
             "PYTHONUNBUFFERED": "1",
         }
 
-    def run(self, *arguments: str, exit_code: int = 0, **environment: str) -> Done:
-        """Run a command to its end, which must come with this exit code."""
+    def run(self, *arguments: str, exit_code: int = 0, piped: str = "", **environment: str) -> Done:
+        """Run a command to its end, which must come with this exit code; it reads what is `piped`."""
         ended = subprocess.run(
             [COMMAND, *arguments],
             env={**self.environment, **environment},
-            stdin=subprocess.DEVNULL,
+            input=piped,
             capture_output=True,
             text=True,
             timeout=DEADLINE_S,

@@ -45,7 +45,7 @@ export interface components {
             connected: boolean;
             /** @description Names of the secrets that the caller gives; empty for an authorization server. */
             secrets: string[];
-            /** @description Where the tokens or secrets are sent. */
+            /** @description Where the tokens or secrets are sent; of a started server, the program that gets them. */
             address: string;
             /** @description The authorization server; null until it is connected, and for secrets. */
             issuer: string | null;
@@ -2420,7 +2420,7 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | components["schemas"]["TokenExchangeAuthBody"] | components["schemas"]["IdJagAuthBody"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -2556,7 +2556,7 @@ export interface components {
             auth: components["schemas"]["AuthView"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls: components["schemas"]["TlsView"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none. */
             credentials: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools: string[] | null;
@@ -5244,7 +5244,7 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | components["schemas"]["TokenExchangeAuthBody"] | components["schemas"]["IdJagAuthBody"] | null;
             /** @description TLS with a remote server, besides the usual; null: the usual alone. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none. */
             credentials?: components["schemas"]["Credentials"];
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;
@@ -6048,7 +6048,7 @@ export interface components {
             auth?: components["schemas"]["BearerAuthBody"] | components["schemas"]["ApiKeyAuthBody"] | components["schemas"]["ClientCredentialsAuthBody"] | components["schemas"]["AuthorizationCodeAuthBody"] | components["schemas"]["TokenExchangeAuthBody"] | components["schemas"]["IdJagAuthBody"] | null;
             /** @description Replaced entirely, including its private key. */
             tls?: components["schemas"]["TlsBody"] | null;
-            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth. */
+            /** @description Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none. */
             credentials?: components["schemas"]["Credentials"] | null;
             /** @description Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none. */
             tools?: string[] | null;

@@ -40,6 +40,14 @@ class PersonSecretStore(Protocol):
         ...
 
 
+class PersonFiles(Protocol):
+    """Files of started servers on this machine."""
+
+    async def remove(self, server: McpServer) -> None:
+        """Remove what processes of the server stored for the person it acts for, if anything."""
+        ...
+
+
 class AccountsWithSecrets:
     """`McpAuthorizer`: an account is what was granted, or for a server with secrets of persons, all of those. Disconnecting
     deletes both, because the server may have been used with the other before."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
+from application.mcp.account_secrets import PersonFiles
 from application.mcp.account_server import account_server
 from application.mcp.authorization import McpAuthorizer
 from application.mcp.ports import McpConnections, McpServerStore
@@ -11,6 +12,7 @@ from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
+from domain.mcp.given_secrets import is_process_of_person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,9 @@ class DisconnectAccountCommand:
 class DisconnectAccount:
     """Rules:
     - People disconnect their own account, with any role.
-    - The tokens are deleted, and later calls need a new consent. The connections of the server end once their calls end.
+    - The tokens are deleted, and later calls need a new consent. The connections of the server end once their calls end: of
+      a server with secrets of persons only those of the caller, in all processes.
+    - Files of processes that were started for the caller are removed from this machine.
     - Audited as `account.disconnected`.
 
     Raises: FORBIDDEN `person_required`, NOT_FOUND (`account_not_found` if none is connected), CONFLICT
@@ -37,6 +41,7 @@ class DisconnectAccount:
         servers: McpServerStore,
         authorizer: McpAuthorizer,
         connections: McpConnections,
+        person_files: PersonFiles,
         audit_log: AuditLog,
         clock: Clock,
         ids: IdSource,
@@ -44,6 +49,7 @@ class DisconnectAccount:
         self._servers = servers
         self._authorizer = authorizer
         self._connections = connections
+        self._person_files = person_files
         self._audit_log = audit_log
         self._clock = clock
         self._ids = ids
@@ -53,7 +59,10 @@ class DisconnectAccount:
         server = await account_server(self._servers, principal, command.server)
         if not await self._authorizer.disconnect(server):
             raise not_found("account", server.config.slug)
-        await self._connections.forget(server.organization_id, server.id)
+        if not server.config.person_secrets:
+            await self._connections.forget(server.organization_id, server.id)
+        if is_process_of_person(server):
+            await self._person_files.remove(server)
         await self._audit_log.record(
             audit_entry(
                 principal,

@@ -9,7 +9,7 @@ from application.mcp.account_connected import AccountConnected
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.account_server import account_server
 from application.mcp.ports import McpServerStore
-from application.mcp.secret_destinations import address_of
+from application.mcp.secret_destinations import destination_of
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import Violation, conflict, invalid
@@ -21,8 +21,8 @@ from domain.secrets.secret import violations_of_value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveAccountSecretsCommand:
-    """`server` is an id or a slug. `values` are secrets by name; `address` is where the caller was told that they are
-    sent, if they were told."""
+    """`server` is an id or a slug. `values` are secrets by name; `address` is what the caller was told that
+    gets them, if they were told."""
 
     principal: Principal
     server: str
@@ -35,8 +35,8 @@ class GiveAccountSecrets:
     - People give their own, with any role; keys have none.
     - Only secrets that the server names `person:NAME`, each a single line of at most 8 KiB. Those that are not given again stay. All must
       be there afterwards.
-    - They are for the address that the server has now, and are not sent to another one: after a change of the address the
-      person gives them again.
+    - They are for the address or the program that the server has now, and nothing else gets them: after a change the person
+      gives them again.
     - The account is connected then (`AccountConnected`). Audited as `account.connected`, with the names.
 
     Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `mcp_server_changed`, INVALID
@@ -67,7 +67,7 @@ class GiveAccountSecrets:
         assert owner is not None  # `account_server` requires a person
         if not config.person_secrets:
             raise conflict("mcp_server_auth_mismatch", f"The MCP server {config.slug!r} takes no secrets of persons.")
-        if command.address not in (None, address_of(config)):
+        if command.address not in (None, destination_of(config)):
             raise _changed(config)
         if not await self._secrets.save(owner, lambda former: self._given(config, former, command.values)):
             raise _changed(config)

@@ -1,5 +1,5 @@
-"""Address of a remote MCP server without secrets, and stored secrets that an edit would send to a
-new address."""
+"""Address of a remote MCP server without secrets, the program of a started one, and stored secrets that an edit would send
+to a new address."""
 
 from urllib.parse import urlsplit
 
@@ -16,6 +16,14 @@ def address_of(config: McpServerConfig) -> str | None:
         return None
     parts = urlsplit(config.url)
     return f"{parts.scheme.lower()}://{parts.netloc.rpartition('@')[2].lower()}{parts.path}"
+
+
+def destination_of(config: McpServerConfig) -> str:
+    """What gets secrets of persons, in words for them: the address of a remote server, or the program of a started one, with
+    its arguments, which hold no secrets."""
+    return address_of(config) or " ".join(
+        filter(None, (config.kind, config.package, config.path, config.command, *config.args))
+    )
 
 
 def secrets_sent_elsewhere(stored: McpServerConfig, edited: McpServerConfig) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
-"""Secrets that a person gave for an MCP server: bound to its address, so that they are sent nowhere else."""
+"""Secrets that a person gave for an MCP server: bound to its address or its program, so that nothing else gets them."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,9 +9,10 @@ from typing import NamedTuple
 
 from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.server import McpServer, McpServerConfig
+from domain.secrets.secret import SecretRef, SecretValue, person_secret
 
 MAX_GIVEN_BYTES = 8 * 1024
-"""Of one value: it goes into a header or a URL."""
+"""Of one value: it goes into a header, a URL or a variable."""
 
 
 class AccountOwner(NamedTuple):
@@ -29,9 +31,14 @@ def account_owner(server: McpServer) -> AccountOwner | None:
     return AccountOwner(server.organization_id, server.tested_id or server.id, server.person_id)
 
 
+def is_process_of_person(server: McpServer) -> bool:
+    """Whether the server is a process that is started for the person it acts for, and ends with their secrets."""
+    return server.person_id is not None and not server.config.kind.is_remote
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSecrets:
-    """`binding` is the address for which they were given, `revision` changes with each change of a value."""
+    """`binding` is the address or the program for which they were given, `revision` changes with each change of a value."""
 
     binding: str
     revision: str
@@ -39,7 +46,7 @@ class GivenSecrets:
     values: Mapping[str, str] = field(repr=False)
 
     def of(self, config: McpServerConfig) -> Mapping[str, str]:
-        """Those that the server may get, by name: what it names, at the address for which they were given."""
+        """Those that the server may get, by name: what it names, where they were given for it."""
         if self.binding != binding_of_secrets(config):
             return {}
         return {name: self.values[name] for name in config.person_secrets if name in self.values}
@@ -50,5 +57,19 @@ class GivenSecrets:
 
 
 def binding_of_secrets(config: McpServerConfig) -> str:
-    """A digest of the kind and the URL, which may hold secrets itself."""
-    return hashlib.sha256(f"{config.kind} {config.url}".encode("utf-8", "surrogatepass")).hexdigest()
+    """A digest of what decides who gets the secrets, which may hold secrets itself: the kind and the URL; of a started server
+    its program with its arguments and its other variables, which may name a host. Another version is the same program."""
+    text = f"{config.kind} {config.url}"
+    if not config.kind.is_remote:
+        others = {name: _bound(value) for name, value in config.env.items() if not _is_of_person(value)}
+        program = [config.kind, config.package, config.path, config.command, config.args, others]
+        text = json.dumps(program, sort_keys=True)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_of_person(value: SecretValue) -> bool:
+    return isinstance(value, SecretRef) and person_secret(value.name) is not None
+
+
+def _bound(value: SecretValue) -> str | list[str]:
+    return [value.name] if isinstance(value, SecretRef) else value

@@ -121,7 +121,7 @@ class McpServerConfig:
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
     - `credentials`: with `person`, each person authorizes with their own account, or gives the secrets `person:NAME`, and
-      calls use those of the person who started the run or opened the gateway session.
+      calls use those of the person who started the run or opened the gateway session; a started server has processes of each.
     - `tools` are names or globs of the server's tools that are used; None is all.
     - `declared_tools` are the definitions of a server that answers calls only: it gets no handshake, and lists nothing.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
@@ -239,7 +239,7 @@ class McpServerConfig:
             violation
             for group, values in (("env", self.env), ("headers", self.headers))
             for name, value in values.items()
-            for violation in violations_of(f"{group}.{name}", value, of_persons=group == "headers")
+            for violation in violations_of(f"{group}.{name}", value, of_persons=True)
         ] + [
             violation
             for name in references_in(self.url or "")
@@ -268,11 +268,11 @@ class McpServerConfig:
             return [Violation(path="credentials", message=message)] if takes_secrets or self.is_on_behalf else []
         by_person = isinstance(self.auth, AuthorizationCodeAuth) or self.is_on_behalf
         is_one_way = not isinstance(self.auth, OAuthSettings) if takes_secrets else by_person
-        if self.kind in (McpServerKind.HTTP, McpServerKind.SSE) and is_one_way:
+        if self.kind is not McpServerKind.A2A and is_one_way:
             return []
         message = (
-            "person needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, "
-            "or else a secret person:NAME"
+            "person needs a secret person:NAME, or kind http or sse with auth of type oauth_authorization_code, "
+            "oauth_token_exchange or oauth_id_jag; kind a2a has the organization's account"
         )
         return [Violation(path="credentials", message=message)]
 

@@ -174,6 +174,7 @@ def connections(
     missing_grants: TellMissingGrants,
     subscribers: Subscribers,
     announcements: Announcements,
+    rows: RowNotifications,
 ) -> SupervisedConnections:
     def changed(server: McpServer, status: ServerStatus) -> None:
         states.changed(server, status)
@@ -239,6 +240,8 @@ def connections(
 
     news = AnnouncedNews(subscribers.listed, announcements=announcements)
     owned = LazyMcpConnections(load)
+    # Who is not active has no secrets. This process tells of people as of keys.
+    rows.watch(owned.accounts_changed, "person_grant", "user_account", "identity_provider", "api_key")
     call_limits = CallLimits(
         calls_per_organization=settings.mcp_max_calls, organization_rate=settings.rate_limit_of_mcp_calls
     )

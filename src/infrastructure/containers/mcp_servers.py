@@ -55,6 +55,7 @@ from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.installer import LocalMcpInstaller
 from infrastructure.mcp.install.launches import InstalledLaunches
 from infrastructure.mcp.install.node import NodeRuntime
+from infrastructure.mcp.install.person_files import LocalPersonFiles
 from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.lazy_registries import LazyRegistries
 from infrastructure.mcp.oauth.lazy_oauth import LazyOAuth
@@ -122,6 +123,7 @@ class McpServers(containers.DeclarativeContainer):
         missing_grants=tell_missing_grants,
         subscribers=subscribers,
         announcements=Platform.wakeups,
+        rows=Platform.row_notifications,
     )
     resource_watches = singleton(ResourceWatches, connections)
     # For use cases that end connections in other processes, too.
@@ -212,6 +214,10 @@ class McpServers(containers.DeclarativeContainer):
     )
     connect_account = singleton(ConnectAccount, servers=Storage.fresh_servers, authorizer=accounts)
     disconnect_account = singleton(
-        DisconnectAccount, servers=Storage.fresh_servers, authorizer=accounts, connections=announced_connections
+        DisconnectAccount,
+        servers=Storage.fresh_servers,
+        authorizer=accounts,
+        connections=announced_connections,
+        person_files=singleton(LocalPersonFiles, directories=install_directories),
     )
     describe_oauth_client = singleton(DescribeOAuthClient, address=Platform.public_address)

@@ -31,12 +31,14 @@ _Key = tuple[McpServerId, UserId | None]
 
 class KnownSecrets:
     """Secrets by server and the person it acts for: a server's replies must not reveal whether a text is another
-    organization's or person's secret. `everywhere` hides them from logs and traces."""
+    organization's or person's secret. Operators read logs of the processes of all people. `everywhere` hides secrets from
+    logs and traces."""
 
     def __init__(self, everywhere: Redactor) -> None:
         self._everywhere = everywhere
         self._nothing = Redactor()
         self._of_server: LruCache[_Key, Redactor] = LruCache(_CAPACITY)
+        self._of_all_people: LruCache[McpServerId, Redactor] = LruCache(_CAPACITY)
 
     def register(self, server: McpServer, *values: str) -> None:
         """Add secrets passed to the server."""
@@ -46,10 +48,13 @@ class KnownSecrets:
         known = self._of_server.get(_key(server)) or Redactor()
         known.register(*values)
         self._of_server.put(_key(server), known)
+        of_all = self._of_all_people.get(server.id) or Redactor()
+        of_all.register(*values)
+        self._of_all_people.put(server.id, of_all)
 
     def redact(self, server: McpServer, text: str) -> str:
-        """The server's output for people, without its secrets and secret-like texts."""
-        return (self._of_server.get(_key(server)) or self._nothing).redact(text)
+        """The server's output for operators, without its secrets and secret-like texts."""
+        return (self._of_all_people.get(server.id) or self._nothing).redact(text)
 
     def hide_in(self, server: McpServer, reply: McpReply) -> McpReply:
         """The server's reply for models, without its secrets."""

@@ -70,6 +70,6 @@ CredentialsOption = Annotated[
     typer.Option(
         "--credentials",
         metavar="WHOSE",
-        help="Whose account is used: organization (default), or person: each their own. person needs --oauth.",
+        help="Whose account is used: organization (default), or person: each their own. person needs --oauth, or a secret person:NAME.",
     ),
 ]

@@ -14,7 +14,6 @@ from infrastructure.confinement.sandbox import Sandbox, SandboxMode
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.install.server_confinement import ServerConfinement
 from infrastructure.mcp.transports.process_limits import DEFAULT_PROCESS_LIMITS, parse_process_limits
-from tests.builders import ORG, SERVER
 from tests.completeness import beyond
 from tests.integration.confinement.world import PROFILES, held_here, machine_of
 from tests.integration.mcp.parts import (
@@ -73,7 +72,7 @@ async def test_a_popular_server_works(name: str, profile: str, tmp_path: Path) -
         probe=lambda: machine_of(profile),
     )
     directories = InstallDirectories(tmp_path / "servers")
-    data = directories.data(ORG, SERVER)
+    data = directories.data(started(*case.command))
     server = started(*case.command, env={"MEMORY_FILE_PATH": f"{data}/memory.json"})
     confinement = ServerConfinement(
         sandbox=sandbox,

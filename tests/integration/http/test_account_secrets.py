@@ -110,7 +110,7 @@ async def test_the_page_has_a_form_for_each_server_and_shows_no_value(service: S
     given = await browse(service, "POST", path, headers=browser, data=form)
     assert given.headers["hx-redirect"] == "/console/accounts"
     shown = await page()
-    assert ("Replace your secrets" in shown, PLANTED in shown) == (True, False)
+    assert ("Replace secrets" in shown, PLANTED in shown) == (True, False)
     refused = await browse(service, "POST", "/console/accounts/tickets/connect", headers=browser)
     assert refused.status_code == 409
     await browse(service, "POST", "/console/accounts/tickets/disconnect", headers=browser)
@@ -120,7 +120,49 @@ async def test_the_page_has_a_form_for_each_server_and_shows_no_value(service: S
 async def test_the_form_of_a_server_offers_a_secret_of_each_person(service: Service) -> None:
     browser = await signed_in(service, token_of(Role.ADMIN))
     assert "person:token" in (await browse(service, "GET", "/console/servers-new?kind=http", headers=browser)).text
-    assert "person:token" not in (await browse(service, "GET", "/console/servers-new?kind=npm", headers=browser)).text
+    assert "person:token" in (await browse(service, "GET", "/console/servers-new?kind=npm", headers=browser)).text
+    assert "person:token" not in (await browse(service, "GET", "/console/servers-new?kind=a2a", headers=browser)).text
+    another = await browse(service, "GET", "/console/parts/server-entry?group=env&at=3", headers=browser)
+    assert "person:token" in another.text
+    form = {"kind": "custom", "slug": "wiki", "command": "wiki-server", "credentials": "person"}
+    form |= {"env-0-name": "TOKEN", "env-0-value.secret": "person:token", "enabled": "on"}
+    made = await browse(service, "POST", "/console/servers-new", headers=browser, data=form)
+    assert made.headers["hx-redirect"] == "/console/servers/wiki"
+    wiki = (await service.call("GET", "/v1/mcp-servers/wiki")).json()
+    assert (wiki["credentials"], wiki["env"]) == ("person", {"TOKEN": {"secret": "person:token"}})
+
+
+async def test_the_program_of_a_started_server_is_named_and_another_one_gets_nothing(service: Service) -> None:
+    await people(service)
+    started = {"slug": "wiki", "kind": "npm", "package": "@acme/wiki", "args": ["--fast"], "credentials": "person"}
+    refused = await service.call("POST", "/v1/mcp-servers", json=started)
+    assert paths_of(refused.json()) == ["credentials"]
+    made = await service.call("POST", "/v1/mcp-servers", json={**started, "env": {"T": {"secret": "person:token"}}})
+    assert made.status_code == 201, made.text
+
+    async def connected(token: str) -> bool:
+        listed = (await service.call("GET", "/v1/me/accounts", token=token)).json()["data"]
+        [wiki] = [each for each in listed if each["server"] == "wiki"]
+        assert (wiki["secrets"], wiki["address"]) == (["token"], "npm @acme/wiki --fast")
+        return bool(wiki["connected"])
+
+    path, program = "/v1/me/accounts/wiki", "npm @acme/wiki --fast"
+    body = {"secrets": {"token": PLANTED}}
+    problem_of(
+        await service.call("PATCH", path, token=ANN, json={**body, "address": "npm @acme/other"}),
+        409,
+        "mcp_server_changed",
+    )
+    given = await service.call("PATCH", path, token=ANN, json={**body, "address": program})
+    assert (given.status_code, PLANTED in given.text) == (200, False)
+    assert (await connected(ANN), await connected(BEN)) == (True, False)
+    page = await browse(service, "GET", "/console/accounts?server=wiki", headers=await signed_in(service, ANN))
+    assert ("given to your own process of" in page.text, PLANTED in page.text) == (True, False)
+    assert (await service.call("PATCH", "/v1/mcp-servers/wiki", json={"version": "2.0.0"})).status_code == 200
+    assert await connected(ANN)
+    assert (await service.call("PATCH", "/v1/mcp-servers/wiki", json={"env": {"HOST": "evil"}})).status_code == 200
+    assert not await connected(ANN)
+    assert (await service.call("DELETE", path, token=ANN)).status_code == 204
 
 
 async def test_a_run_that_waits_for_a_secret_ends_after_it_was_given(service: Service) -> None:

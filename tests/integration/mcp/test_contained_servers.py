@@ -90,7 +90,7 @@ async def test_a_server_in_a_container_is_installed_called_and_removed(fake: Fak
         assert container.body["Cmd"] == ["--unused"]
         assert container.host["NetworkMode"] == "default"
         assert (container.host["Memory"], container.host["PidsLimit"]) == (LIMITS["memory"], LIMITS["processes"])
-        data = workshop.directories.data(ORG, server.id)
+        data = workshop.directories.data(server)
         assert [mount["Source"] for mount in container.host["Mounts"]] == [str(data.resolve())]
     assert fake.containers == {}
 

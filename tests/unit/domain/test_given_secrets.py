@@ -1,12 +1,13 @@
 """Secrets that people give for MCP servers: which configurations take them, and for which address they are used."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from domain.errors import ServiceError
 from domain.mcp.auth import ApiKeyAuth, AuthorizationCodeAuth, BearerAuth, ClientCredentialsAuth, ServerAuth
-from domain.mcp.given_secrets import AccountOwner, GivenSecrets, account_owner, binding_of_secrets
+from domain.mcp.given_secrets import AccountOwner, GivenSecrets, account_owner, binding_of_secrets, is_process_of_person
 from domain.mcp.server import Credentials, McpServerConfig, McpServerKind
 from domain.secrets.secret import SecretRef
 from tests.builders import ORG, SERVER, START, a_server
@@ -71,9 +72,52 @@ def test_an_account_comes_from_one_place(settings: dict[str, object]) -> None:
     assert wrong_paths(**settings) == ["credentials"]
 
 
-def test_a_started_server_takes_none() -> None:
-    settings = {"kind": McpServerKind.CUSTOM, "url": None, "command": "server", "env": {"TOKEN": TOKEN}}
-    assert wrong_paths(**settings) == ["env.TOKEN.secret", "credentials"]
+STARTED: dict[McpServerKind, dict[str, object]] = {
+    McpServerKind.NPM: {"package": "@acme/wiki", "command": "wiki", "args": ("--fast",)},
+    McpServerKind.PYTHON: {"package": "acme-wiki"},
+    McpServerKind.OCI: {"package": "ghcr.io/acme/wiki"},
+    McpServerKind.CUSTOM: {"command": "server"},
+}
+
+
+@pytest.mark.parametrize("kind", STARTED)
+def test_variables_of_a_started_server_may_be_secrets_of_each_person(kind: McpServerKind) -> None:
+    program = {**STARTED[kind], "kind": kind, "url": None}
+    started = config(**program, env={"TOKEN": TOKEN, "HOST": "h", "COMPANY": SecretRef("COMPANY")})
+    assert started.person_secrets == ("token",)
+    assert wrong_paths(**program, env={"TOKEN": TOKEN}, credentials=Credentials.ORGANIZATION) == ["credentials"]
+    assert wrong_paths(**program, env={"COMPANY": SecretRef("COMPANY")}) == ["credentials"]
+    assert wrong_paths(**program, env={"TOKEN": SecretRef("person:a b")})[0] == "env.TOKEN.secret"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_same"),
+    [
+        ({"version": "2.0.0"}, True),
+        ({"env": {"TOKEN": TOKEN, "HOST": "h", "MORE": SecretRef("person:more")}}, True),
+        ({"timeout_s": 3.0}, True),
+        ({"package": "@acme/other"}, False),
+        ({"command": "other"}, False),
+        ({"args": ("--fast", "--to=evil.example")}, False),
+        ({"env": {"TOKEN": TOKEN, "HOST": "evil.example"}}, False),
+        ({"env": {"TOKEN": TOKEN, "HOST": SecretRef("h")}}, False),
+        ({"env": {"TOKEN": TOKEN, "HOST": "h", "HTTPS_PROXY": "http://evil.example"}}, False),
+    ],
+    ids=str,
+)
+def test_what_was_given_for_one_program_is_given_to_no_other(changes: dict[str, Any], is_same: bool) -> None:
+    program = {**STARTED[McpServerKind.NPM], "kind": McpServerKind.NPM, "url": None}
+    here = config(**program, env={"TOKEN": TOKEN, "HOST": "h"})
+    given = GivenSecrets(binding=binding_of_secrets(here), revision="r", given_at=START, values={"token": "s"})
+    assert given.is_complete(here)
+    assert dict(given.of(replace(here, **changes))) == ({"token": "s"} if is_same else {})
+
+
+def test_a_process_of_a_person_is_one_that_is_started_for_them() -> None:
+    started = replace(a_server(), config=config(kind=McpServerKind.CUSTOM, url=None, command="c", env={"T": TOKEN}))
+    assert is_process_of_person(started.acting_for(USER))
+    for other in (started, a_server().acting_for(USER), a_secrets_server().acting_for(USER)):
+        assert not is_process_of_person(other)
 
 
 @pytest.mark.parametrize("name", ["person:", "person:a b", "person:person:a", "person:vault:a#b", "Person:token"])

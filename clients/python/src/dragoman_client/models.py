@@ -26,7 +26,7 @@ class AccountView(TypedDict):
     secrets: list[str]
     """Names of the secrets that the caller gives; empty for an authorization server."""
     address: str
-    """Where the tokens or secrets are sent."""
+    """Where the tokens or secrets are sent; of a started server, the program that gets them."""
     issuer: str | None
     """The authorization server; null until it is connected, and for secrets."""
     scope: str | None
@@ -3686,7 +3686,7 @@ class McpServerBody(TypedDict):
     tls: NotRequired[TlsBody | None]
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -3762,7 +3762,7 @@ class McpServerView(TypedDict):
     tls: TlsView | None
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: Credentials
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none."""
     tools: list[str] | None
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: list[DeclaredToolView]
@@ -4480,7 +4480,7 @@ class TestMcpServerBody(TypedDict):
     tls: NotRequired[TlsBody | None]
     """TLS with a remote server, besides the usual; null: the usual alone."""
     credentials: NotRequired[Credentials]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody]]
@@ -4764,7 +4764,7 @@ class UpdateMcpServerBody(TypedDict):
     tls: NotRequired[TlsBody | None]
     """Replaced entirely, including its private key."""
     credentials: NotRequired[Credentials | None]
-    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth."""
+    """Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none."""
     tools: NotRequired[list[str] | None]
     """Names or globs of the server's tools that are used, as the server names them. Null is all; `[]` is none."""
     declared_tools: NotRequired[list[DeclaredToolBody] | None]

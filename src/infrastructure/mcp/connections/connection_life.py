@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from application.mcp.ports import McpFailure
+from application.mcp.ports import McpFailure, McpFailureKind
 from application.system.ports import Clock
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges
 from infrastructure.mcp.connections.connection import McpConnection
@@ -25,7 +25,8 @@ class ConnectionLife:
         *,
         is_of_person: bool = False,
     ) -> None:
-        """`is_of_person`: a missing grant concerns the person of the connection, and not the server."""
+        """`is_of_person`: a missing grant concerns the person of the connection, and not the server; so does the end of a
+        process that has their secrets."""
         self.record = record
         self.key = key
         self.connection: McpConnection | None = None
@@ -34,6 +35,7 @@ class ConnectionLife:
         self._on_lost = on_lost
         self._on_end = on_end
         self._is_of_person = is_of_person
+        self.is_process_of_person = is_of_person and not record.server.config.kind.is_remote
         self._opened_at: float | None = None
         self._is_told = False
 
@@ -43,10 +45,12 @@ class ConnectionLife:
 
     def failed(self, failure: McpFailure, *, needs_auth: bool) -> None:
         self._is_told = True
-        if needs_auth and self._is_of_person:
-            self.record.abandoned()
-        else:
+        if not (self.is_process_of_person or (needs_auth and self._is_of_person)):
             self.record.failed(failure, needs_auth=needs_auth)
+            return
+        self.record.abandoned()
+        if failure.kind is McpFailureKind.NOT_CONNECTED:
+            self._on_lost(self, 0.0)  # there is no pause for all: the person's process has the cool-down of crashes
 
     def lost(self, detail: str, *, needs_auth: bool = False) -> None:
         self._is_told = True
@@ -54,7 +58,8 @@ class ConnectionLife:
         server = self.record.server
         ids = {"server_id": server.id, "organization_id": server.organization_id}
         logger.info("MCP connection lost", extra={**ids, "detail": detail})
-        self.record.disconnected(None if needs_auth and self._is_of_person else detail, needs_auth=needs_auth)
+        is_of_person = self.is_process_of_person or (needs_auth and self._is_of_person)
+        self.record.disconnected(None if is_of_person else detail, needs_auth=needs_auth)
         self._on_lost(self, self._clock.monotonic() - self._opened_at)
 
     def ended(self) -> None:

@@ -28,6 +28,7 @@ from application.system.ports import Clock
 from application.system.shared_permits import SharedPermits
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog
+from domain.mcp.given_secrets import is_process_of_person
 from domain.mcp.restarts import RestartLimit
 from domain.mcp.server import Credentials, Isolation, McpServer
 from infrastructure.mcp.catalogs.server_catalog import catalog_of, declared_catalog
@@ -38,6 +39,7 @@ from infrastructure.mcp.connections.connection_life import ConnectionLife
 from infrastructure.mcp.connections.crashes import Crashes
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiation_with
 from infrastructure.mcp.connections.process_limit import ProcessLimit
+from infrastructure.mcp.connections.replaced_secrets import ReplacedSecrets
 from infrastructure.mcp.connections.resource_following import follow_resources
 from infrastructure.mcp.connections.resource_watches import WantedResources
 from infrastructure.mcp.connections.server_record import LOGGED_FAILURES, ServerRecord, StatusChanged
@@ -103,6 +105,8 @@ class SdkMcpConnections:
         self._crashes = Crashes(restart_limit or RestartLimit())
         self._pool: dict[ConnectionKey, McpConnection] = {}
         self._live: dict[McpConnection, ConnectionLife] = {}
+        self._replaced = ReplacedSecrets(self._live, end=self._drop, person_secrets=person_secrets)
+        self.accounts_changed = self._replaced.look
         self._processes = ProcessLimit(max_processes, self._live, end=self._drop, permits=permits)
         self._records: dict[tuple[OrganizationId, McpServerId, int], ServerRecord] = {}
         self._logs: dict[tuple[OrganizationId, McpServerId], StderrLog] = {}
@@ -124,6 +128,7 @@ class SdkMcpConnections:
     async def close(self) -> None:
         """End every connection and wait for it; later calls fail. Never raises."""
         self._is_closed = True
+        await self._replaced.close()
         ending = dict(self._live)
         for connection in ending:
             self._drop(connection)
@@ -273,7 +278,7 @@ class SdkMcpConnections:
             except UnusableConnectionError as exc:
                 self._drop(connection)
                 if is_last or not exc.not_executed or exc.needs_auth:
-                    if not (exc.needs_auth and acting.person_id):
+                    if not (acting.person_id and (exc.needs_auth or is_process_of_person(acting))):
                         record.troubled(exc.failure.detail, needs_auth=exc.needs_auth)
                     raise exc.failure from exc
             finally:
@@ -368,12 +373,8 @@ class SdkMcpConnections:
         if not self._is_known(record):
             return  # forgotten meanwhile: the crash history is not needed
         cool_down_s = self._crashes.crashed(key, lived_s=lived_s, now=self._clock.monotonic())
-        if cool_down_s > 0:
-            minutes = max(1, round(cool_down_s / 60))
-            record.given_up(
-                f"{record.status.last_error} It crashed too often and is not started again for {minutes} min; "
-                "connecting, refreshing or testing it starts it at once."
-            )
+        if cool_down_s > 0 and not life.is_process_of_person:
+            record.given_up(cool_down_s)
 
     def _ended(self, connection: McpConnection) -> None:
         life = self._live.pop(connection, None)

@@ -145,9 +145,13 @@ class ServerRecord:
         self._trouble = trouble
         self._trouble_since = self._trouble_since or self._clock.now()
 
-    def given_up(self, detail: str) -> None:
+    def given_up(self, cool_down_s: float) -> None:
         """The server is not started again until the cool-down ends."""
-        self._given_up = detail
+        minutes = max(1, round(cool_down_s / 60))
+        self._given_up = (
+            f"{self.status.last_error} It crashed too often and is not started again for {minutes} min; "
+            "connecting, refreshing or testing it starts it at once."
+        )
         self._settle()
 
     def _settle(self) -> None:

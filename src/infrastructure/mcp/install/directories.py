@@ -14,12 +14,15 @@ from pathlib import Path, PurePosixPath
 
 from application.mcp.ports import InstalledServer, McpInstallFailure
 from domain.ids import McpServerId, OrganizationId
+from domain.mcp.given_secrets import AccountOwner, account_owner
+from domain.mcp.server import McpServer
 from infrastructure.mcp.install.package_files import read_json, write_file
 
 _MANIFEST = "installed.json"
 _LOG = "install.log"
 _REMOVED = ".removed"
 _DATA = ".data"
+_DATA_OF_PEOPLE = ".people"
 _CACHE = ".cache"
 _BUILDING = ".building"
 _IMAGES = "images"
@@ -124,13 +127,20 @@ class InstallDirectories:
         """Remove all installations of a server, and its log."""
         self._remove(self._server(organization_id, server_id), f"{organization_id}.{server_id}")
         self._remove(self._data(organization_id, server_id), f"{organization_id}.{server_id}.data")
+        of_people = self._root / _DATA_OF_PEOPLE / organization_id / server_id
+        self._remove(of_people, f"{organization_id}.{server_id}.people")
 
-    def data(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
-        """The directory for the data of a confined server, with one for temporary files in it. It is removed when the
-        server is uninstalled or deleted."""
-        data = self._data(organization_id, server_id)
+    def data(self, server: McpServer) -> Path:
+        """The directory for the data of a confined server, with one for temporary files in it: another one for each person
+        that it acts for. It is removed when the server is uninstalled or deleted."""
+        owner = account_owner(server)
+        data = self._data(server.organization_id, server.tested_id or server.id) if owner is None else self._of(owner)
         (data / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
         return data
+
+    def remove_data_of(self, owner: AccountOwner) -> None:
+        """Remove the directory of a person."""
+        self._remove(self._of(owner), ".".join(owner))
 
     def cache(self, target: Path) -> Path:
         """The directory for the caches of confined installers of an organization, that of the installation `target`."""
@@ -181,6 +191,10 @@ class InstallDirectories:
 
     def _data(self, organization_id: OrganizationId, server_id: McpServerId) -> Path:
         return self._root / _DATA / self._server(organization_id, server_id).relative_to(self._root)
+
+    def _of(self, owner: AccountOwner) -> Path:
+        # Not in the server's own directory, which a process of the organization writes.
+        return self._root / _DATA_OF_PEOPLE / self.path("/".join(owner)).relative_to(self._root)
 
     def _remove(self, path: Path, name: str) -> None:
         removed = self._root / _REMOVED / name

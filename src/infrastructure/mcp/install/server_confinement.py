@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
+from domain.mcp.given_secrets import is_process_of_person
 from domain.mcp.network import HostAllowlist, ServerNetwork
 from domain.mcp.server import McpServer, McpServerKind
 from infrastructure.confinement.grants import Grants, is_in, of_runtime, runtime_of
@@ -39,6 +40,8 @@ class ServerConfinement:
     """Rules:
     - A server reads its runtime and its installation, and writes its own files in it and its data directory, which is
       its HOME and has its TMPDIR. Processes of one server share that directory.
+    - A process that acts for a person shares nothing that it writes with those of others: it has a directory of that
+      person, and only reads its installation.
     - What is opened never follows from what a confined process can change: no link and no first line of a script in
       an installation, or in what the operator opens for writing. A server that needs another interpreter than ours or
       one on PATH has it in its installation.
@@ -65,18 +68,21 @@ class ServerConfinement:
         network = server.config.network
         if self._sandbox.ports == () and network is ServerNetwork.ALLOWLIST:
             network = ServerNetwork.NONE
-        if self._sandbox.is_off and network is ServerNetwork.FULL:
+        is_of_person = is_process_of_person(server)
+        is_free = self._sandbox.is_off and network is ServerNetwork.FULL
+        if is_free and not is_of_person:
             return Confined()
-        data = await asyncio.to_thread(self._directories.data, server.organization_id, server.tested_id or server.id)
+        data = await asyncio.to_thread(self._directories.data, server)
+        own = {"HOME": str(data), "TMPDIR": str(data / "tmp")}
+        if is_free:
+            return Confined(environment=own)
+        writable = (data,) if is_of_person else (*launch.own, data)
         readable = await asyncio.to_thread(self._readable, server, launch)
         try:
-            options = await self._sandbox.options(
-                Grants(readable=readable, writable=(*launch.own, data)), network=network
-            )
+            options = await self._sandbox.options(Grants(readable=readable, writable=writable), network=network)
         except CannotConfineError as exc:
             detail = f"The server was not started: {exc}. `dragoman doctor` says more."
             raise McpFailure(McpFailureKind.NOT_CONNECTED, detail) from exc
-        own = {"HOME": str(data), "TMPDIR": str(data / "tmp")}
         if network is not ServerNetwork.ALLOWLIST:
             return Confined(options=options, environment=own)
         hosts = HostAllowlist(server.config.network_hosts, ports=self._sandbox.ports)

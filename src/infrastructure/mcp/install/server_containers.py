@@ -19,7 +19,7 @@ from infrastructure.mcp.transports.stdio import StderrLog
 class ServerContainers:
     """Rules:
     - A container has the image that was installed, by its digest, and the server's variables.
-    - It writes its data directory, which is its HOME, and a bounded `/tmp`. Of the machine it sees nothing else. It has
+    - It writes its data directory, which is its HOME (another one for each person that it acts for), and a bounded `/tmp`. Of the machine it sees nothing else. It has
       no capabilities and cannot gain rights.
     - `limits` (`memory`, `processes`) and `cpus` hold for it with all that it starts.
     - `ports` None gives it the engine's network, empty gives it none. A container is not held to numbers of ports: none
@@ -61,8 +61,7 @@ class ServerContainers:
         return start
 
     async def _spec(self, server: McpServer, launch: Launch, env: Mapping[str, str]) -> ContainerSpec:
-        server_id = server.tested_id or server.id
-        data = await asyncio.to_thread(self._directories.data, server.organization_id, server_id)
+        data = await asyncio.to_thread(self._directories.data, server)
         return ContainerSpec(
             image=launch.command,
             args=launch.args,
@@ -72,7 +71,7 @@ class ServerContainers:
             processes=self._limits.get("processes", 0),
             cpus=self._cpus,
             network=self._ports is None and server.config.network is ServerNetwork.FULL,
-            labels=self._marks.labels(server_id),
+            labels=self._marks.labels(server.tested_id or server.id),
         )
 
 

@@ -24,6 +24,10 @@ from infrastructure.mcp.connections.resource_watches import FollowingConnections
 class ClosableConnections(McpConnections, McpContents, FollowingConnections, Protocol):
     """Connections that can be closed."""
 
+    def accounts_changed(self, organization_id: OrganizationId | None) -> None:
+        """People of the organization may have replaced or deleted secrets; None is any organization."""
+        ...
+
     async def close(self) -> None:
         """End every connection, in bounded time. Never raises."""
         ...
@@ -64,6 +68,10 @@ class LazyMcpConnections(LazyClosable[ClosableConnections]):
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
         if self.loaded is not None:
             await self.loaded.forget(organization_id, server_id)
+
+    def accounts_changed(self, organization_id: OrganizationId | None) -> None:
+        if self.loaded is not None:
+            self.loaded.accounts_changed(organization_id)
 
     def status(self, server: McpServer) -> ServerStatus:
         """DISCONNECTED before the first use."""

@@ -76,7 +76,8 @@ def set_account_secrets(
         if len(names) > 1 and not sys.stdin.isatty():
             raise BadUsage(f"Name one of its secrets: {', '.join(names)}.")
         values: JsonObject = {
-            each: session.read_secret(f"Your {each} for {slug} at {found['address']} (not shown): ") for each in names
+            each: session.read_secret(f"Your {each} for {slug}, which goes to {found['address']} (not shown): ")
+            for each in names
         }
         await api.patch(path_to("me", "accounts", slug), {"secrets": values, "address": found["address"]})
         session.terminal.note(f"Gave {', '.join(names)} for {slug}.")

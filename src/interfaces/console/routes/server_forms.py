@@ -186,8 +186,7 @@ async def show_entry(
     if group not in ENTRY_GROUPS or not 0 <= at < MAX_ENTRIES:
         raise NotFoundException
     secrets = await _secret_names(request.principal, list_secrets)
-    offered = [*secrets, _OF_PERSON] if group == "headers" else secrets
-    return pages.show(request, "parts/server_entry.html", {"group": group, "at": at, "secrets": offered})
+    return pages.show(request, "parts/server_entry.html", {"group": group, "at": at, "secrets": [*secrets, _OF_PERSON]})
 
 
 def _changes(data: Form, server: McpServer) -> UpdateMcpServerBody:
@@ -206,7 +205,7 @@ def _context(kind: McpServerKind, server: McpServer | None, secrets: list[str]) 
         "choices": CHOICES,
         "groups": {"headers": "Headers"} if kind.is_remote else {"env": "Environment"},
         "few": _FEW,
-        "secrets": secrets if kind not in (McpServerKind.HTTP, McpServerKind.SSE) else [*secrets, _OF_PERSON],
+        "secrets": secrets if kind is McpServerKind.A2A else [*secrets, _OF_PERSON],
         # A package or a copy is installed after saving, and can be tested then.
         "testable": not kind.is_package,
     }

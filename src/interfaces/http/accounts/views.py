@@ -14,7 +14,7 @@ class AccountView(TypedDict):
     server_id: Annotated[str, "Id of the MCP server."]
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
     secrets: Annotated[list[str], "Names of the secrets that the caller gives; empty for an authorization server."]
-    address: Annotated[str, "Where the tokens or secrets are sent."]
+    address: Annotated[str, "Where the tokens or secrets are sent; of a started server, the program that gets them."]
     issuer: Annotated[str | None, "The authorization server; null until it is connected, and for secrets."]
     scope: Annotated[str | None, "What was granted, if the authorization server says so."]
     renewed_at: Annotated[

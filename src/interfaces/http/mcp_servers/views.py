@@ -71,7 +71,7 @@ class McpServerView(TypedDict):
     tls: Annotated[TlsView | None, "TLS with a remote server, besides the usual; null: the usual alone."]
     credentials: Annotated[
         Credentials,
-        "Whose account is used: one of the organization, or that of the person who started the run. `person` needs kind http or sse, and auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag, or a secret `person:NAME`, which each person gives, in headers, url or auth.",
+        "Whose account is used: one of the organization, or that of the person who started the run. `person` needs a secret `person:NAME`, which each person gives, in env, headers, url or auth, or kind http or sse with auth of type oauth_authorization_code, oauth_token_exchange or oauth_id_jag. Kind a2a has none.",
     ]
     tools: Annotated[
         list[str] | None,

@@ -3,18 +3,20 @@
 import pytest
 from pytest_mock import MockerFixture, MockType
 
+from application.mcp.account_secrets import PersonFiles
 from application.mcp.authorization import Account
 from application.mcp.disconnect_account import DisconnectAccount, DisconnectAccountCommand
 from application.mcp.ports import McpConnections
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.ids import UserId
+from domain.mcp.server import McpServer
 from tests.builders import ORG, START
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import a_person_server, a_state_with_servers
+from tests.mcp_builders import a_person_server, a_started_secrets_server, a_state_with_servers
 from tests.people_builders import USER, a_person
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
@@ -28,18 +30,20 @@ OTHER = UserId("usr_other")
 class Ports:
     """Two persons have connected `tickets`."""
 
-    def __init__(self, mocker: MockerFixture) -> None:
-        self.server = a_person_server()
+    def __init__(self, mocker: MockerFixture, server: McpServer | None = None) -> None:
+        self.server = server or a_person_server()
         self.state = a_state_with_servers(self.server)
         self.authorizer = InMemoryAuthorizer(expires_at=START)
         self.authorizer.accounts = {(self.server.id, person): ACCOUNT for person in (USER, OTHER)}
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
+        self.files: MockType = mocker.create_autospec(PersonFiles, instance=True)
 
     async def disconnect(self, principal: Principal) -> None:
         use_case = DisconnectAccount(
             servers=InMemoryMcpServerStore(self.state),
             authorizer=self.authorizer,
             connections=self.connections,
+            person_files=self.files,
             audit_log=InMemoryAuditLog(self.state),
             clock=FixedClock(),
             ids=SequentialIds(),
@@ -56,8 +60,18 @@ async def test_a_person_disconnects_their_own_account_and_it_is_audited(ports: P
     await ports.disconnect(a_person())
     assert ports.authorizer.accounts == {(ports.server.id, OTHER): ACCOUNT}
     ports.connections.forget.assert_awaited_once_with(ORG, ports.server.id)
+    ports.files.remove.assert_not_awaited()
     [entry] = ports.state.audit.values()
     assert (entry.action, entry.actor, entry.resource) == (AuditAction.ACCOUNT_DISCONNECTED, USER, ports.server.id)
+
+
+async def test_a_person_who_disconnects_from_a_started_server_takes_their_files_and_leaves_connections_of_others(
+    mocker: MockerFixture,
+) -> None:
+    ports = Ports(mocker, a_started_secrets_server())
+    await ports.disconnect(a_person())
+    ports.files.remove.assert_awaited_once_with(ports.server.acting_for(USER))
+    ports.connections.forget.assert_not_awaited()
 
 
 async def test_an_account_that_is_not_connected_is_not_found(ports: Ports) -> None:

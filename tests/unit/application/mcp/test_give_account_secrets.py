@@ -21,7 +21,13 @@ from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
 from tests.doubles.person_secrets import InMemoryPersonSecretStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
-from tests.mcp_builders import PERSON_SERVER, a_person_server, a_secrets_server, a_state_with_servers
+from tests.mcp_builders import (
+    PERSON_SERVER,
+    a_person_server,
+    a_secrets_server,
+    a_started_secrets_server,
+    a_state_with_servers,
+)
 from tests.people_builders import USER, a_person, a_user
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal
@@ -129,6 +135,17 @@ async def test_an_address_that_the_caller_was_not_told_gets_nothing(mocker: Mock
         await desk.give({"token": PLANTED, "user": "ann"}, address="https://elsewhere.example/mcp")
     assert desk.secrets.given == {}
     await desk.give({"token": PLANTED, "user": "ann"}, address="https://tickets.example/mcp")
+
+
+async def test_a_program_that_the_caller_was_not_told_gets_nothing(mocker: MockerFixture) -> None:
+    desk = Desk(mocker, a_started_secrets_server())
+    with refused("mcp_server_changed"):
+        await desk.give({"token": PLANTED}, address="custom tickets-server --to=evil.example")
+    await desk.give({"token": PLANTED}, address="custom tickets-server --stdio")
+    edited = replace(desk.server, config=replace(desk.server.config, env={**desk.server.config.env, "HOST": "evil"}))
+    desk.state.servers[edited.id] = edited
+    with refused("account_secrets_invalid"):
+        await desk.give({})
 
 
 async def test_a_key_gives_none_and_other_servers_take_none(mocker: MockerFixture) -> None:

@@ -16,10 +16,11 @@ from application.mcp.ports import (
     ServerState,
 )
 from application.system.rates import LocalRates
-from domain.ids import McpServerId
+from domain.ids import McpServerId, UserId
 from domain.mcp.breaker import BreakerSettings
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServerKind
 from domain.rate_limit import RateLimit
+from domain.secrets.secret import SecretRef
 from infrastructure.mcp.wrappers.bounded_connections import (
     MAX_WAITING,
     Bulkheads,
@@ -173,6 +174,22 @@ async def test_failures_that_are_not_the_server_s_never_open_the_breaker(
     for _ in range(10):
         assert (await failed(breaking, server())).kind is kind
     assert tool.calls == 10
+
+
+@pytest.mark.requirement("P3")
+@pytest.mark.parametrize("kind", FAULTS)
+async def test_a_process_of_one_person_that_breaks_opens_no_breaker_for_others(
+    tool: Tool, clock: FixedClock, kind: McpFailureKind
+) -> None:
+    breaking = CircuitBreakingConnections(tool.connections, clock=clock, settings=SETTINGS)
+    of_person = server(env={"TOKEN": SecretRef("person:token")}, credentials=Credentials.PERSON)
+    acting = replace(SCOPE, person_id=UserId("usr_ann"))
+    tool.failure = McpFailure(kind, "No.")
+    for _ in range(5):
+        with pytest.raises(McpFailure):
+            await breaking.call_tool(of_person, acting, CALL)
+    is_of_process = kind in (McpFailureKind.CONNECTION_LOST, McpFailureKind.NOT_CONNECTED)
+    assert tool.calls == (5 if is_of_process else 3)
 
 
 async def open_breaker(tool: Tool, clock: FixedClock) -> CircuitBreakingConnections:
