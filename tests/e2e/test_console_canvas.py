@@ -117,6 +117,33 @@ def test_comments_order_and_style_stay_when_the_canvas_changes_the_text(page: Pa
     assert "# what the caller says" in text_of(page)
 
 
+@pytest.mark.requirement("P2")
+def test_the_team_is_chosen_among_the_groups_and_stands_in_the_text_behind_the_name(
+    page: Page, service: Service
+) -> None:
+    service.call("POST", "/groups", {"name": "Editors"})
+    page.reload()
+    checked(page, "valid")
+    write(page, TEXT)
+    team = page.get_by_label("Team")
+    expect(team).to_have_value("")
+    team.select_option("Editors")
+    assert text_of(page) == TEXT.replace("name: digest\n", "name: digest\nteam: Editors\n")
+    checked(page, "valid")
+    team.select_option("the organization")
+    assert text_of(page) == TEXT
+    page.get_by_role("button", name="Undo").click()
+    expect(team).to_have_value("Editors")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator("main")).to_contain_text("team Editors")
+    assert service.call("GET", "/workflows/digest")["team"] == "Editors"
+    page.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("Team")).to_have_value("Editors")
+    write(page, TEXT.replace("name: digest\n", "name: digest\nteam: Unknown\n"))
+    expect(page.get_by_label("Team")).to_have_value("Unknown")
+    expect(page.locator("#checked")).to_contain_text("There is no group 'Unknown'.")
+
+
 def test_wires_are_pulled_to_nodes_tools_to_their_agent_and_nodes_are_moved_and_dropped(page: Page) -> None:
     write(page, TEXT)
     node(page, "good").get_by_role("button").click()

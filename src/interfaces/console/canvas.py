@@ -3,6 +3,7 @@
 import json
 
 from application.agents.queries import ListAgents
+from application.identity.queries import ListTeams
 from application.mcp.queries import ListMcpServers
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
@@ -13,16 +14,18 @@ from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowRun
 from interfaces.console.layout import COLUMN_GAP, MARGIN, NODE_HEIGHT, NODE_WIDTH, ROW_GAP, layout
 from interfaces.console.node_forms import FORMS
+from interfaces.console.teams import team_choices
 
 _NAMED = PageRequest(limit=MAX_PAGE_SIZE)
 
 
 class CanvasChoices:
-    """Names that the forms of nodes offer: the newest agents and MCP servers."""
+    """Names that the forms of nodes offer: the newest agents and MCP servers. And the groups that may have the workflow."""
 
-    def __init__(self, *, list_agents: ListAgents, list_mcp_servers: ListMcpServers) -> None:
+    def __init__(self, *, list_agents: ListAgents, list_mcp_servers: ListMcpServers, list_teams: ListTeams) -> None:
         self._agents = list_agents
         self._servers = list_mcp_servers
+        self._teams = list_teams
 
     async def of(self, principal: Principal) -> JsonObject:
         agents = await self._agents.execute(principal=principal, page=_NAMED)
@@ -31,6 +34,9 @@ class CanvasChoices:
             "agents": [*sorted(each.config.name for each in agents.items)],
             "servers": [*sorted(each.config.slug for each in servers.items)],
         }
+
+    async def teams(self, principal: Principal, chosen: str | None) -> list[tuple[str, str]]:
+        return team_choices(await self._teams.execute(principal), chosen)
 
 
 def forms_text() -> str:

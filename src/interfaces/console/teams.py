@@ -1,4 +1,4 @@
-"""The choice of the group that something belongs to. Used by the forms of agents and servers."""
+"""The choice of the group that something belongs to. Used by the forms of agents, servers and workflows."""
 
 from collections.abc import Iterable
 

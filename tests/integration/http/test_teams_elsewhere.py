@@ -200,7 +200,7 @@ async def test_the_console_offers_the_groups_as_teams_and_shows_whose_things_are
         return (await browse(service, "GET", f"/console/{path}", headers=browser)).text
 
     option = f'<option value="{TEAM}">{TEAM}</option>'
-    for form in ("agents/new", "servers-new?kind=http"):
+    for form in ("agents/new", "servers-new?kind=http", "workflows/new", f"workflows/{names['workflow']}/edit"):
         assert option in await page(form)
     chosen = f'<option value="{TEAM}" selected>{TEAM}</option>'
     server = (await service.call("GET", f"/v1/mcp-servers/{names['server']}")).json()["slug"]
@@ -209,3 +209,4 @@ async def test_the_console_offers_the_groups_as_teams_and_shows_whose_things_are
     for shown in (f"agents/{names['agent']}", f"servers/{server}"):
         assert f"<dt>Team</dt><dd>{TEAM}</dd>" in await page(shown)
     assert f"team {TEAM}</p>" in await page(f"threads/{names['thread_id']}")
+    assert f"team {TEAM}</p>" in await page(f"workflows/{names['workflow']}")

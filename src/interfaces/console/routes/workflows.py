@@ -178,7 +178,7 @@ async def check_workflow(
     *, request: ConsoleRequest, data: Form, validate_workflow: NamedDependency[ValidateWorkflow]
 ) -> Response[JsonObject]:
     """All faults, and places for the canvas, without saving. A text that is no definition has faults without nodes."""
-    principal = request.principal
+    principal, workflow = request.principal, data.get("workflow", "new")
     principal.require(Permission.WORKFLOWS_MANAGE)
     try:
         definition = await definition_of(data.get("definition", ""))
@@ -187,7 +187,9 @@ async def check_workflow(
             raise
         told = error.violations or (Violation(path="", message=error.detail),)
         return Response({"unreadable": [f"{each.path} {each.message}".strip() for each in told]}, headers=HEADERS)
-    command = ValidateWorkflowCommand(principal=principal, definition=definition, workflow=data.get("workflow") or None)
+    command = ValidateWorkflowCommand(
+        principal=principal, definition=definition, workflow=None if workflow == "new" else workflow
+    )
     checked = await validate_workflow.execute(command)
     view = validation_view(checked, definition)
     shown = {"errors": view["errors"], "warnings": view["warnings"], "places": places(definition)}
@@ -346,6 +348,7 @@ async def _form(
         "definition": text,
         "forms": forms_text(),
         "choices": json.dumps(await canvas_choices.of(request.principal)),
+        "teams": await canvas_choices.teams(request.principal, None if workflow is None else workflow.team),
     }
 
 

@@ -7,6 +7,7 @@
   const form = document.getElementById("form");
   const area = document.getElementById("definition");
   const nameField = document.getElementById("name");
+  const teamField = document.getElementById("team");
   const panel = document.getElementById("panel");
   const verdict = document.getElementById("verdict");
   const told = document.getElementById("checked");
@@ -133,8 +134,10 @@
     document.getElementById("undo").disabled = !may.undo;
     document.getElementById("redo").disabled = !may.redo;
     if (readable) {
-      const { name, nodes } = text.model();
+      const { name, team, nodes } = text.model();
       if (document.activeElement !== nameField) nameField.value = name;
+      if (![...teamField.options].some((each) => each.value === team)) teamField.add(new Option(team, team));
+      teamField.value = team;
       startButton.hidden = nodes.some((node) => node.kind === "entrypoint");
       if (nodes.every((node) => spots.has(node.id))) draw(); // else once the service has said where they are
     }
@@ -152,7 +155,7 @@
     const number = ++asked;
     let answer;
     try {
-      const response = await fetch("/console/workflows/check", { method: "POST", headers: token, body: new URLSearchParams({ definition: area.value }) });
+      const response = await fetch("/console/workflows/check", { method: "POST", headers: token, body: new URLSearchParams({ definition: area.value, workflow: form.dataset.workflow }) });
       if (response.redirected) { location.reload(); return; }
       if (!response.ok) throw new Error(String(response.status));
       answer = await response.json();
@@ -358,6 +361,7 @@
   document.getElementById("undo").addEventListener("click", () => travel(text.undo));
   document.getElementById("redo").addEventListener("click", () => travel(text.redo));
   nameField.addEventListener("change", () => text.setName(nameField.value.trim()));
+  teamField.addEventListener("change", () => text.setTeam(teamField.value));
 
   form.addEventListener("keydown", (event) => {
     const typing = event.target.matches("input, textarea, select");

@@ -26,6 +26,7 @@
     const listed = (key) => (yaml.isSeq(doc.get(key)) ? doc.get(key).items : []).map((item, index) => ({ item, index })).filter(({ item }) => yaml.isMap(item));
     return {
       name: nameOf(doc, "name"),
+      team: nameOf(doc, "team"),
       nodes: listed("nodes").map(({ item, index }) => ({ index, id: nameOf(item, "id"), kind: nameOf(item, "kind"), mode: nameOf(item, "mode") || "normal", config: configOf(item, doc) })),
       edges: listed("edges").map(({ item, index }) => ({ index, source: nameOf(item, "source"), target: nameOf(item, "target"), source_handle: nameOf(item, "source_handle"), target_handle: nameOf(item, "target_handle") || "input" })),
     };
@@ -42,7 +43,7 @@
   function create(area, changed) {
     const past = [];
     const future = [];
-    let model = { name: "", nodes: [], edges: [] };
+    let model = { name: "", team: "", nodes: [], edges: [] };
 
     function parsed() {
       const doc = yaml.parseDocument(area.value, { version: "1.1" });
@@ -149,13 +150,22 @@
       if (!model.edges.some(same)) change((doc) => addEdge(doc, edge));
     }
 
+    // A new one comes behind the name; an empty one is the organization.
+    function setTeam(team) {
+      change((doc) => {
+        if (!team) doc.delete("team");
+        else if (doc.has("team")) doc.set("team", team);
+        else doc.contents.items.splice(doc.contents.items.findIndex((pair) => String(pair.key) === "name") + 1, 0, doc.createPair("team", team));
+      });
+    }
+
     let before = area.value;
     area.addEventListener("focus", () => { before = area.value; });
     area.addEventListener("input", refresh);
     area.addEventListener("change", () => { remember(before); before = area.value; refresh(); });
 
     return {
-      refresh, nodeOf, setConfig, add, duplicate, remove, rename, connect,
+      refresh, nodeOf, setConfig, setTeam, add, duplicate, remove, rename, connect,
       model: () => model,
       setName: (name) => change((doc) => doc.set("name", name)),
       disconnect: (index) => change((doc) => dropEdges(doc, (edge) => edge.index === index)),
