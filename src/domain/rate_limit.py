@@ -57,6 +57,11 @@ class CallSchedule:
         limit = self.limit
         return CallSchedule(limit=limit, full_at=max(self.full_at, now) + limit.per_s / limit.calls)
 
+    def used(self, now: float) -> int:
+        """The places that are taken and not free again."""
+        left = max(0.0, self.full_at - now) / self.limit.interval_s
+        return min(self.limit.calls, math.ceil(left - _ROUNDING))
+
     def leased(self, wanted: int, now: float, within_s: float) -> "tuple[RateLot, CallSchedule]":
         """The next places, at most `wanted` and none later than `within_s` from now, and the schedule without them."""
         limit, begin = self.limit, max(self.full_at, now)

@@ -91,6 +91,15 @@ async def test_questions_at_the_same_moment_share_a_bucket_exactly(harness: Harn
     assert sum(lot.count for lot in lots) == 100
 
 
+async def test_what_is_used_of_buckets_is_what_all_processes_took(harness: Harness) -> None:
+    await harness.leases.lease("key_a", HOURLY, wanted=60, within_s=0)
+    await harness.others.lease("key_a", HOURLY, wanted=10, within_s=0)
+    wider = RateLimit(calls=101, per_s=HOURLY.per_s)
+    buckets = (("key_a", HOURLY), ("key_a", wider), ("key_b", HOURLY))
+    assert await harness.others.used(buckets) == (70, 0, 0)
+    assert await harness.others.used(()) == ()
+
+
 @pytest.mark.parametrize("harness", ["sqlite", "postgres"], indirect=True)
 async def test_full_buckets_are_forgotten_and_others_are_not(harness: Harness) -> None:
     assert harness.database is not None

@@ -1,6 +1,9 @@
 """Shared token buckets in memory."""
 
+from collections.abc import Sequence
+
 from application.system.ports import Clock
+from application.system.rates import Bucket
 from domain.rate_limit import CallSchedule, RateLimit, RateLot
 
 
@@ -24,3 +27,8 @@ class InMemoryRateLeases:
     async def forget_full(self) -> None:
         now = self._clock.monotonic()
         self._schedules = {key: schedule for key, schedule in self._schedules.items() if schedule.full_at > now}
+
+    async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
+        now = self._clock.monotonic()
+        found = [(self._schedules.get((bucket, limit)), limit) for bucket, limit in buckets]
+        return tuple((schedule or CallSchedule(limit=limit)).used(now) for schedule, limit in found)

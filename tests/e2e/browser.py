@@ -102,6 +102,7 @@ class Person:
 
     def keep(self, name: str, folder: Path, *, top: Locator | None = None, height: int = MAX_HEIGHT) -> None:
         """A picture of the page, from its top or that of a part of it, at most so high."""
+        self.page.evaluate("window.scrollTo(0, 0)")  # what sticks to the window is drawn at its place
         box = None if top is None else top.bounding_box()
         begin = 0.0 if box is None else max(0.0, box["y"] - 16)
         whole: int = self.page.evaluate("document.documentElement.scrollHeight")

@@ -85,10 +85,22 @@ def test_the_waterfall_has_model_calls_calls_and_waits_and_leads_to_the_step(per
     if AXE.exists():
         assert person.violations() == []
     trace.get_by_role("button", name="code_execution").last.click()
-    expect(page.locator("#chosen")).to_contain_text("policy: ")
+    facts = page.locator("#chosen .facts > div")
+    for fact in (
+        "Policy decisionapproval required",
+        "Layerpolicy of the agent",
+        "Rulecode_execution",
+        "Reasonthe rule asks for a person",
+    ):
+        expect(facts.filter(has_text=fact)).to_have_count(1)
+    if AXE.exists():
+        assert person.violations() == []
+    trace.get_by_role("button", name="Approval: code_execution").click()
+    expect(facts.filter(has_text="Person")).to_contain_text("Approved by")
     expect(page.locator("#timeline > li.chosen")).to_contain_text("code_execution")
     trace.get_by_role("button", name="Model call 2").click()
-    expect(page.locator("#chosen")).to_contain_text("tokens in")
+    expect(facts.filter(has_text="Tokens")).to_contain_text(" in, ")
+    expect(facts.filter(has_text="Policy decision")).to_have_count(0)
     page.get_by_text("Raw events", exact=True).click()
     raw = page.get_by_label("Raw events")
     expect(raw).to_contain_text('"type":"run.completed"')

@@ -34,8 +34,16 @@ class Rates(Protocol):
         ...
 
 
+class RateUse(Protocol):
+    """Reads how far the limits of buckets are used."""
+
+    async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
+        """Of each bucket, the places that are taken now and not free again. Raises UNAVAILABLE `storage_unavailable`."""
+        ...
+
+
 class LocalRates:
-    """Counts the calls of this process. Never has to be awaited."""
+    """Counts the calls of this process. A turn never has to be awaited."""
 
     def __init__(self, *, clock: Clock, capacity: int = CAPACITY) -> None:
         self._clock = clock
@@ -55,6 +63,11 @@ class LocalRates:
         for key, schedule in taken:
             self._schedules.put(key, schedule)
         return wait_s
+
+    async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
+        now = self._clock.monotonic()
+        found = [(self._schedules.get((counted, limit.calls, limit.per_s)), limit) for counted, limit in buckets]
+        return tuple((schedule or CallSchedule(limit=limit)).used(now) for schedule, limit in found)
 
     async def close(self) -> None:
         """There is nothing to wait for."""

@@ -32,6 +32,10 @@ class RateLeases(Protocol):
         """Delete buckets that are full: they are as if never used."""
         ...
 
+    async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
+        """As `RateUse.used`."""
+        ...
+
 
 class SharedRates:
     """Rules:
@@ -65,6 +69,10 @@ class SharedRates:
             return self._taken(lots, now, wait_s, max_wait_s)
         _refuse_known(lots, now, max_wait_s)
         return self._turn_of_next_lot(lots, max_wait_s)
+
+    async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
+        """With the places that processes have leased ahead."""
+        return await self._leases.used(buckets)
 
     async def close(self) -> None:
         """Wait for lots that are being leased."""

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from application.system.ports import Clock, IdSource
-from application.system.rates import LocalRates, Rates
+from application.system.rates import LocalRates, Rates, RateUse
 from application.system.shared_permits import PermitSignals, SharedPermits
 from application.system.shared_rates import SharedRates
 from infrastructure.mcp.wrappers.shared_breakers import SharedBreakers
@@ -14,8 +14,8 @@ from infrastructure.persistence.limits.rate_leases import SqlRateLeases
 from infrastructure.settings import Settings
 
 
-class OpenRates(Rates, Protocol):
-    """Rates with an end."""
+class OpenRates(Rates, RateUse, Protocol):
+    """Rates that can be read, with an end."""
 
     async def close(self) -> None:
         """Wait for questions under way."""

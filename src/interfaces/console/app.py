@@ -14,6 +14,7 @@ from interfaces.console.inbox_history import InboxHistory
 from interfaces.console.named import Named
 from interfaces.console.overview_charts import OverviewCharts
 from interfaces.console.pages import Pages
+from interfaces.console.rate_limits import RateLimits
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.resource_names import ResourceNames
 from interfaces.console.routes import (
@@ -133,6 +134,12 @@ def console_app(container: Container, *, frames: EventFrames, places: StreamPlac
         "resource_names": resource_names,
         "budgets": budgets_of_today,
         "run_limits": built_by(container, RunLimits),
+        "rate_limits": built_by(
+            container,
+            RateLimits,
+            every_key=container.settings().rate_limit_of_keys,
+            every_organization=container.settings().rate_limit_of_mcp_calls,
+        ),
         "consent_pages": built_by(container, ConsentPages),
         "gateway_pages": built_by(container, GatewayPages, run_starters=run_starters),
         "schedule_pages": built_by(container, SchedulePages, run_starters=run_starters),

@@ -8,12 +8,13 @@ from typing import TypeVar, cast
 from urllib.parse import urlencode
 
 from application.agents.name_agents import NameAgents
-from application.approvals.queries import GetApproval
+from application.approvals.ports import ApprovalFilter
+from application.approvals.queries import GetApproval, ListApprovals
 from application.audit.ports import AuditFilter
 from application.audit.queries import ListAuditEvents
 from application.system.pages import PageRequest
 from application.workflows.run_queries import GetWorkflowRun
-from domain.approvals.approval import Approval
+from domain.approvals.approval import Approval, ApprovalState
 from domain.audit.event import DECISIONS, AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.api_key import Principal
@@ -53,6 +54,12 @@ _DECISIONS = {
 }
 _ANSWERS = {"accept": "answered", "decline": "declined", "cancel": "dismissed"}
 _CONTINUED = "continued with an account"
+UNDECIDED = {
+    ApprovalState.CANCELLED.value: "approval: ended with its run",
+    ApprovalState.STALE.value: "approval: asked for again",
+}
+"""Kinds of approvals that no one decided, and that have no audit entry."""
+_ENDS = {ApprovalState.CANCELLED: "ended with its run", ApprovalState.STALE: "asked for again"}
 _REFUSALS = ("denied", "rejected", "declined", "dismissed", "expired")
 
 
@@ -78,9 +85,18 @@ class AskedHistory:
         wrong = [
             f"“{day}” is not a day as YYYY-MM-DD." for day in (self.since, self.until) if day and not begin_of(day)
         ]
-        if self.kind and self.kind not in KINDS:
+        if self.kind and self.kind not in KINDS and not self.is_undecided:
             wrong.append(f"“{self.kind}” is not a kind of what waits.")
         return wrong
+
+    @property
+    def is_undecided(self) -> bool:
+        return self.kind in UNDECIDED
+
+    def has(self, at: datetime) -> bool:
+        """Whether the days have this moment."""
+        since, until = begin_of(self.since), begin_of(self.until, days=1)
+        return (since is None or at >= since) and (until is None or at < until)
 
     @property
     def query(self) -> str:
@@ -104,14 +120,18 @@ class Decided:
     answers: tuple[tuple[str, JsonValue], ...] = field(default=())
 
     @property
-    def is_refusal(self) -> bool:
-        return self.decision in _REFUSALS
+    def look(self) -> str:
+        """The state whose colour and sign the decision has."""
+        if self.decision in _ENDS.values():
+            return "skipped"
+        return "denied" if self.decision in _REFUSALS else "approved"
 
 
 class InboxHistory:
     """Rules:
     - Any role may read it: it is read from the audit trail, newest first, as long as the trail has it.
     - What was answered is read from the approval and the workflow run, as long as these exist.
+    - Approvals that no one decided are listed by themselves, newest request first: the trail does not have them.
     """
 
     def __init__(
@@ -119,19 +139,27 @@ class InboxHistory:
         *,
         list_audit_events: ListAuditEvents,
         get_approval: GetApproval,
+        list_approvals: ListApprovals,
         get_workflow_run: GetWorkflowRun,
         name_agents: NameAgents,
         run_starters: RunStarters,
     ) -> None:
         self._events = list_audit_events
         self._approval = get_approval
+        self._approvals = list_approvals
         self._workflow_run = get_workflow_run
         self._name_agents = name_agents
         self._starters = run_starters
 
     async def page(self, principal: Principal, asked: AskedHistory, cursor: str | None) -> dict[str, object]:
         """A page of decisions, with the names of who took them."""
-        page = await self._events.execute(principal, asked.wanted, PageRequest(limit=PAGE, cursor=cursor))
+        request = PageRequest(limit=PAGE, cursor=cursor)
+        if asked.is_undecided:
+            wanted = ApprovalFilter(state=ApprovalState(asked.kind))
+            ended = await self._approvals.execute(principal, wanted, request)
+            found = [_undecided(each) for each in ended.items if asked.has(each.created_at)]
+            return await self._shown(principal, asked, found, ended.next_cursor)
+        page = await self._events.execute(principal, asked.wanted, request)
         approvals = await _each(
             {ApprovalId(each) for event in page.items if (each := _text(event, "approval_id"))},
             lambda id: self._approval.execute(principal, id),
@@ -141,12 +169,18 @@ class InboxHistory:
             lambda id: self._named(principal, id),
         )
         decided = [_decided(event, approvals, workflow_runs) for event in page.items]
+        return await self._shown(principal, asked, decided, page.next_cursor)
+
+    async def _shown(
+        self, principal: Principal, asked: AskedHistory, decided: list[Decided], next_cursor: str | None
+    ) -> dict[str, object]:
         agents = (each.agent_id for each in decided if each.agent_id is not None)
         return {
             "asked": asked,
             "kinds": KINDS,
+            "undecided": UNDECIDED,
             "decided": decided,
-            "next_cursor": page.next_cursor,
+            "next_cursor": next_cursor,
             "agent_names": await self._name_agents.execute(principal, agents),
             "names": await self._starters.names(principal, (each.by for each in decided)),
         }
@@ -209,6 +243,19 @@ def _of_approval(event: AuditEvent, approval: Approval | None, run_page: str | N
         agent_id=None if approval is None else approval.agent_id,
         reason=_text(event, "reason"),
         answers=answers,
+    )
+
+
+def _undecided(approval: Approval) -> Decided:
+    return Decided(
+        kind=InboxKind.APPROVAL,
+        title=approval.tool,
+        decision=_ENDS[approval.state],
+        at=approval.decided_at or approval.created_at,
+        by=None,
+        link=None if approval.run_id is None else f"{PATH}/runs/{approval.run_id}",
+        agent_id=approval.agent_id,
+        answers=(("Arguments", approval.arguments),),
     )
 
 

@@ -37,6 +37,7 @@ STATIC = (
     "canvas.js",
     "canvas_edit.js",
     "canvas_forms.js",
+    "canvas_parts.js",
     "canvas_show.js",
     "canvas_text.js",
     "chat.js",

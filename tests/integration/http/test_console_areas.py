@@ -119,6 +119,16 @@ async def test_budgets_are_gauges_of_what_was_spent_today(service: Service) -> N
     assert "of $2.00" in shown
 
 
+async def test_rates_are_gauges_of_the_calls_that_are_used_now(service: Service) -> None:
+    key = {"name": "ci", "role": "viewer", "rate_limit": {"calls": 10, "per_s": 3600}}
+    token = (await service.call("POST", "/v1/api-keys", json=key)).json()["token"]
+    assert 'value="0" aria-label="Rate of ci, an hour"' in await page(service, "/budgets")
+    await service.call("GET", "/v1/agents", token=token)
+    shown = await page(service, "/budgets")
+    assert 'value="10" aria-label="Rate of ci, an hour"' in shown
+    assert "<strong>1</strong> of 10 an hour" in shown
+
+
 async def test_all_runs_are_stopped_at_once_by_operators(service: Service) -> None:
     run_id, _ = await waiting_run(service)
     assert (await send(service, "/runs/stop", token_of(Role.RUNNER), all="yes")).status_code == 403

@@ -67,3 +67,17 @@ async def test_older_decisions_are_on_further_pages(service: Service) -> None:
     older = re.search(r'href="/console(/inbox/decided\?kind=tool&cursor=[^"]+)">Older decisions', shown)
     assert older is not None
     assert len(kinds_in(await page(service, older[1]))) == 2
+
+
+async def test_an_approval_that_ended_with_its_run_is_told_by_its_kind_and_day(service: Service) -> None:
+    run, _ = await waiting_run(service)
+    await send(service, f"/runs/{run}/cancel")
+    assert "Nothing has been decided yet." in await page(service, PATH)
+    shown = await page(service, f"{PATH}?kind=cancelled")
+    assert kinds_in(shown) == ["approval"]
+    assert f'href="/console/runs/{run}"' in shown
+    assert 'class="status skipped">ended with its run' in shown
+    assert "no one" in shown
+    for query in ("kind=stale", "kind=cancelled&until=2001-01-01", "kind=cancelled&since=2101-01-01"):
+        assert "Nothing that matches" in await page(service, f"{PATH}?{query}")
+    assert "Nothing that matches" in await page(service, f"{PATH}?kind=cancelled", OTHER_ADMIN)

@@ -1,7 +1,10 @@
 """Lots of places in shared token buckets, in SQL: a row per bucket, on the database's clock."""
 
+from collections.abc import Sequence
+
 from sqlalchemy import Connection, bindparam, delete, select, text, tuple_, update
 
+from application.system.rates import Bucket
 from domain.rate_limit import CallSchedule, RateLimit, RateLot
 from infrastructure.persistence.columns.upsert import upsert
 from infrastructure.persistence.engine.database import SYSTEM, Database
@@ -11,6 +14,9 @@ _NO_HOLDER = ""
 _STALE_S = 60.0
 _of_bucket = (limit_lease.c.limited == bindparam("of_bucket"), limit_lease.c.holder == _NO_HOLDER)
 _lock = select(limit_lease.c.valid_until).where(*_of_bucket).with_for_update()
+_of_buckets = select(limit_lease.c.limited, limit_lease.c.valid_until).where(
+    limit_lease.c.limited.in_(bindparam("of_buckets", expanding=True)), limit_lease.c.holder == _NO_HOLDER
+)
 _add = upsert(limit_lease).on_conflict_do_nothing(["limited", "holder"])
 _take = update(limit_lease).where(*_of_bucket).values(valid_until=bindparam("full_at"))
 _key = tuple_(limit_lease.c.limited, limit_lease.c.holder)
@@ -43,8 +49,7 @@ class SqlRateLeases:
         self._database = database
 
     async def lease(self, bucket: str, limit: RateLimit, *, wanted: int, within_s: float) -> RateLot:
-        # Another limit is another bucket, as if never used.
-        key = {"of_bucket": f"{bucket} {limit.calls}/{limit.per_s:g}"}
+        key = {"of_bucket": _key_of(bucket, limit)}
 
         def unit(connection: Connection) -> RateLot:
             full_at = connection.execute(_lock, key).scalar()
@@ -62,3 +67,24 @@ class SqlRateLeases:
 
     async def forget_full(self) -> None:
         await self._database.write(forget_stale, scope=SYSTEM)
+
+    async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
+        if not buckets:
+            return ()
+        keys = [_key_of(bucket, limit) for bucket, limit in buckets]
+
+        def unit(connection: Connection) -> tuple[int, ...]:
+            now = database_time(connection)
+            rows = connection.execute(_of_buckets, {"of_buckets": keys})
+            full_at = {row.limited: row.valid_until for row in rows}
+            return tuple(
+                CallSchedule(limit=limit, full_at=full_at.get(key, 0.0)).used(now)
+                for key, (_, limit) in zip(keys, buckets, strict=True)
+            )
+
+        return await self._database.read(unit, scope=SYSTEM)
+
+
+def _key_of(bucket: str, limit: RateLimit) -> str:
+    """Another limit is another bucket, as if never used."""
+    return f"{bucket} {limit.calls}/{limit.per_s:g}"

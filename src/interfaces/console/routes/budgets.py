@@ -19,6 +19,7 @@ from domain.identity.permission import Permission
 from domain.ids import AgentId, ApiKeyId, UserId
 from domain.usage.daily_usage import UsageKey, UsageSum
 from interfaces.console.pages import Pages
+from interfaces.console.rate_limits import RateGauge, RateLimits
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.run_limits import RunGauge, RunLimits
 from interfaces.console.run_starters import RunStarters
@@ -133,12 +134,14 @@ async def show_budgets(
     pages: NamedDependency[Pages],
     budgets: NamedDependency[Budgets],
     run_limits: NamedDependency[RunLimits],
+    rate_limits: NamedDependency[RateLimits],
     run_starters: NamedDependency[RunStarters],
 ) -> Response[str]:
-    """Budgets of today, and runs now of those that may be."""
+    """Budgets of today, and runs and calls now of those that may be."""
     principal = request.principal
-    context = {**await budgets.of(principal), **await run_limits.of(principal)}
+    context = {**await budgets.of(principal), **await run_limits.of(principal), **await rate_limits.of(principal)}
     users = {each.name for each in cast("list[Gauge]", context["users"])}
     users |= {each.name or "" for each in cast("list[RunGauge]", context["runs_of_users"])}
+    users |= {each.name for each in cast("list[RateGauge]", context["rates_of_users"])}
     names = await run_starters.names(principal, users)
     return pages.show(request, "budgets.html", {**context, "names": names})

@@ -81,7 +81,8 @@ class ServerTrial:
         raise not_found("tool", tool)
 
     async def calls(self, principal: Principal, slug: str) -> dict[str, object]:
-        """Sums of the calls among the newest audit entries of the last days, the last failure, and the agents with the server. Raises NOT_FOUND."""
+        """Sums of the calls among the newest audit entries of the last days, since when these are, the last failure, and the agents
+        with the server. Raises NOT_FOUND."""
         server = await self._server.execute(principal, slug)
         since = self._clock.now() - timedelta(days=DAYS)
         entries, is_bounded = await newest_entries(self._list_audit, principal, since=since)
@@ -93,6 +94,7 @@ class ServerTrial:
             "total": total,
             "by_tool": by_tool,
             "is_bounded": is_bounded,
+            "since": entries[-1].at if is_bounded else since,
             "newest": MOST_ENTRIES,
             "failure": next((each for each in calls if each.action is AuditAction.TOOL_FAILED), None),
             "agents": await self._users(principal, slug),

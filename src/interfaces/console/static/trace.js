@@ -8,6 +8,17 @@
   const open = new Map(); // what is under way, by its key
   const waits = new Map(); // the last wait for a person, by the call
   const RENDER_EVERY_MS = 300;
+  const VERDICTS = { allow: "allowed", require_approval: "approval required", deny: "denied" };
+  const OWNERS = { "built-in": "Dragoman's default", organization: "policy of the organization", agent: "policy of the agent", run: "list of tools of the run" };
+  const REASONS = {
+    allowed: "no rule forbids the call",
+    approval_required: "the rule asks for a person",
+    tool_hidden: "the agent does not see the tool",
+    tool_denied: "the rule denies the tool",
+    parameter_denied: "a parameter may not be given",
+    arguments_denied: "the arguments break the rule",
+    max_calls_reached: "the run made as many calls as it may",
+  };
   const LAYERS = { "built-in": "by default", organization: "by the organization's policy", agent: "by the agent's policy", run: "by the run's own list" };
   let first = null;
   let last = null;
@@ -16,7 +27,7 @@
 
   function begin(key, kind, name, at, item) {
     finish(key, at);
-    const span = { kind, name, start: at, end: null, item, facts: [], rule: "", cost: null, state: "", row: null };
+    const span = { kind, name, start: at, end: null, item, facts: [], policy: [], rule: "", cost: null, state: "", row: null };
     spans.push(span);
     open.set(key, span);
     return span;
@@ -33,7 +44,7 @@
 
   function spend(span, usage) {
     if (!span || !usage) return;
-    span.facts.push(`${usage.input_tokens.toLocaleString("en")} tokens in, ${usage.output_tokens.toLocaleString("en")} out`, usage.model);
+    span.facts.push(["Tokens", `${usage.input_tokens.toLocaleString("en")} in, ${usage.output_tokens.toLocaleString("en")} out`], ["Model", usage.model]);
     span.cost = usage.cost_usd;
   }
 
@@ -71,6 +82,15 @@
     return `Denied ${by}: ${decision.reason.replaceAll("_", " ")}`;
   }
 
+  function policyOf(decision) {
+    return [
+      ["Policy decision", VERDICTS[decision.verdict] || decision.verdict],
+      ["Layer", OWNERS[decision.layer] || decision.layer],
+      ["Rule", decision.pattern || "none: the default of the layer"],
+      ["Reason", REASONS[decision.reason] || decision.reason.replaceAll("_", " ")],
+    ];
+  }
+
   // What a person has said about a call ends the wait for it, although the run may wait for other calls.
   function say(call, words, at) {
     const span = waits.get(call);
@@ -87,10 +107,15 @@
   function settle(event, at, item, state) {
     if (!open.has(event.tool_call_id)) begin(event.tool_call_id, "tool", event.name, at - (event.duration_ms || 0), item);
     const span = finish(event.tool_call_id, at, state);
-    if (event.server) span.facts.push(`server ${event.server}`);
-    if (event.error) span.facts.push(event.error.code);
-    if (event.decision) span.rule = decided(event.decision);
-    else if (event.reason) span.rule = `Blocked: ${event.reason.replaceAll("_", " ")}`;
+    if (event.server) span.facts.push(["MCP server", event.server]);
+    if (event.error) span.facts.push(["Error", event.error.code]);
+    if (event.decision) {
+      span.rule = decided(event.decision);
+      span.policy = policyOf(event.decision);
+    } else if (event.reason) {
+      span.rule = `Blocked: ${event.reason.replaceAll("_", " ")}`;
+      span.policy = [["Blocked", REASONS[event.reason] || event.reason.replaceAll("_", " ")]];
+    }
   }
 
   // `item` is where the timeline shows it.
@@ -164,18 +189,33 @@
     if (!ended && open.size) setTimeout(plan, 1000);
   }
 
-  function told(span) {
-    if (span.kind !== "tool" || !span.rule) return span.rule;
-    return `policy: ${span.rule[0].toLowerCase()}${span.rule.slice(1)}`;
+  function tell(span) {
+    const time = new Date(span.start).toISOString().slice(11, 23);
+    const rows = [
+      ["Began", `after ${duration(span.start - first)}, at ${time} UTC`],
+      ["Took", span.end === null ? "under way" : duration(span.end - span.start)],
+      ["Cost", money(span.cost)],
+      ...span.facts,
+      ...(span.kind === "person" ? [["Person", span.rule]] : span.policy),
+    ];
+    const title = document.createElement("strong");
+    title.textContent = span.name;
+    const facts = document.createElement("dl");
+    facts.className = "facts";
+    for (const [name, value] of rows) {
+      if (!value) continue;
+      const row = document.createElement("div");
+      for (const [tag, text] of [["dt", name], ["dd", value]]) row.appendChild(document.createElement(tag)).textContent = text;
+      facts.append(row);
+    }
+    chosen.replaceChildren(title, facts);
   }
 
   function choose(span) {
     for (const each of list.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
     for (const each of document.querySelectorAll("#timeline > .chosen")) each.classList.remove("chosen");
     span.row.button.setAttribute("aria-current", "true");
-    const time = new Date(span.start).toISOString().slice(11, 23);
-    const took = span.end === null ? "under way" : `took ${duration(span.end - span.start)}`;
-    chosen.textContent = [span.name, `began after ${duration(span.start - first)}, at ${time} UTC`, took, told(span), ...span.facts, money(span.cost)].filter(Boolean).join(" · ");
+    tell(span);
     if (!span.item) return;
     span.item.classList.add("chosen");
     span.item.scrollIntoView({ block: "center" });

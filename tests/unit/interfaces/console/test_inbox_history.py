@@ -6,7 +6,7 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.agents.name_agents import NameAgents
-from application.approvals.queries import GetApproval
+from application.approvals.queries import GetApproval, ListApprovals
 from application.audit.queries import ListAuditEvents
 from application.system.pages import Page
 from application.workflows.run_queries import GetWorkflowRun
@@ -37,6 +37,7 @@ async def test_a_run_that_the_service_continued_with_an_account_was_answered_by_
     history = InboxHistory(
         list_audit_events=events,
         get_approval=mocker.create_autospec(GetApproval, instance=True),
+        list_approvals=mocker.create_autospec(ListApprovals, instance=True),
         get_workflow_run=runs,
         name_agents=mocker.create_autospec(NameAgents, instance=True),
         run_starters=starters,
