@@ -136,17 +136,17 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
     workflow, run = f"/console/workflows/{company.workflow}", f"/console/workflows/runs/{company.workflow_run}"
     return {
         "overview": Picture(path="/console", text="Latest runs", before=see_the_charts, height=600),
-        "inbox": Picture(path=f"/console/inbox?item=approval:{approval}", text="Customer 4711", height=720),
+        "inbox": Picture(path=f"/console/inbox?item=approval:{approval}", text="Customer 4711", height=610),
         "runs": Picture(path="/console/runs", text="waiting for a person", height=520),
         "run": Picture(
             path=f"/console/runs/{company.finished}",
             text="It has been getting better since.",
             before=unfold_timeline,
-            height=1_000,
+            height=930,
         ),
         "compare": Picture(path="/console/runs", text="And last week?", before=compare_two, height=860),
         "approval": Picture(
-            path=f"/console/runs/{company.asking}", text="Waiting for a person", height=1_200 if phone else 820
+            path=f"/console/runs/{company.asking}", text="Waiting for a person", height=1_200 if phone else 790
         ),
         "letter": Picture(path=f"/console/runs/{company.letter}", text="Waiting for a person", height=720),
         "approvals": Picture(path="/console/approvals", text="code_execution", height=500),
@@ -170,24 +170,26 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
             path="/console/servers-new?kind=python", text="Add an MCP server", before=fill_in_a_package, height=760
         ),
         "server-import": Picture(
-            path="/console/servers-import", text="Import MCP servers", before=look_at_a_file, height=888
+            path="/console/servers-import", text="Import MCP servers", before=look_at_a_file, height=760
         ),
         "server-installing": Picture(path="/console/servers/invoices", text="Installing:", height=520),
         "quarantine": Picture(path="/console/servers/catalog", text="Waiting for approval", height=690),
         "workflows": Picture(path="/console/workflows", text="release", height=430),
         "workflow": Picture(path=workflow, text="collect"),
-        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=740),
-        "workflow-faults": Picture(path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow),
+        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=680),
+        "workflow-faults": Picture(
+            path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow, height=780
+        ),
         "workflow-run": Picture(path=run, text="Shall these notes go out?", height=1_200 if phone else 940),
-        "usage": Picture(path="/console/usage", text="analyst", height=1_060),
+        "usage": Picture(path="/console/usage", text="analyst", height=1_000),
         "keys": Picture(path="/console/keys", text="on-call", height=700),
-        "settings": Picture(path="/console/settings", text="Retention of runs (days)", height=820),
-        "secrets": Picture(path="/console/secrets", text="TICKETS_TOKEN", height=860),
+        "settings": Picture(path="/console/settings", text="Retention of runs (days)", height=680),
+        "secrets": Picture(path="/console/secrets", text="TICKETS_TOKEN", height=800),
         "identity-provider": Picture(
             path="/console/settings/identity-providers-new",
             text="Who is admitted",
             before=fill_in_a_provider,
-            height=760,
+            height=650,
         ),
         "audit": Picture(path="/console/audit?action=tool.*", text="tool.executed", height=520),
     }

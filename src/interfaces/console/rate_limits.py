@@ -56,8 +56,7 @@ class _Limited:
 
 class RateLimits:
     """Rules:
-    - MCP servers, keys and users with a rate of their own are always shown; those that have the operator's alone, while they
-      use it.
+    - MCP servers, keys and users that have a rate are always shown; those with the operator's alone, while they use it.
     - Keys are shown to who may see them, users to who manages them; everybody sees the own user.
     - What a process leased ahead counts as used.
     """
