@@ -5,16 +5,16 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
 from domain.ids import McpServerId, UserId
-from domain.mcp.given_secrets import AccountOwner, GivenSecrets, binding_of_secrets
+from domain.mcp.given_secrets import GivenSecrets, binding_of_secrets
 from domain.mcp.network import ServerNetwork
 from domain.mcp.server import Credentials, McpServer
 from domain.secrets.secret import SecretRef
@@ -31,11 +31,8 @@ from infrastructure.mcp.install.server_containers import ServerContainers
 from tests.builders import ORG, START
 from tests.doubles.container_engine import FakeEngine
 from tests.doubles.engine_containers import FakeImage, images
-from tests.doubles.person_secrets import InMemoryPersonSecretStore
-from tests.doubles.state import InMemoryState
 from tests.integration.mcp.install.workshop import Workshop, image
 from tests.integration.mcp.parts import IN_RUN, SERVERS, a_call, sdk_connections, until
-from tests.people_builders import a_user
 
 IMAGES = images(
     plain=(sys.executable, "-I", "-S", str(SERVERS / "plain_server.py")),
@@ -103,36 +100,19 @@ async def test_a_server_in_a_container_is_installed_called_and_removed(fake: Fak
 
 @pytest.mark.requirement("S1", "P3")
 async def test_a_container_acts_for_one_person_and_has_a_directory_of_theirs(
-    fake: FakeEngine, workshop: Workshop
+    fake: FakeEngine, workshop: Workshop, mocker: MockerFixture
 ) -> None:
-    server = await installed(
-        workshop, "plain", env={"TOKEN": SecretRef("person:token")}, credentials=Credentials.PERSON
-    )
-    state = InMemoryState()
-    state.servers[server.id] = server
-    secrets = InMemoryPersonSecretStore(state)
+    env = {"TOKEN": SecretRef("person:token")}
+    server = await installed(workshop, "plain", env=env, credentials=Credentials.PERSON)
+    secrets = mocker.create_autospec(PersonSecretStore, instance=True)
+    bound = binding_of_secrets(server.config)
+    secrets.load.return_value = GivenSecrets(binding=bound, revision="r", given_at=START, values={"token": "s3cret"})
+    people = (UserId("usr_ann"), UserId("usr_ben"))
     async with connections_of(workshop, person_secrets=secrets) as connections:
-        for name in ("ann", "ben"):
-            person = UserId(f"usr_{name}")
-            state.users[person] = a_user(person, subject=name)
-            given = GivenSecrets(
-                binding=binding_of_secrets(server.config), revision="r", given_at=START, values={"token": f"tok-{name}"}
-            )
-            assert await secrets.save(AccountOwner(ORG, server.id, person), partial(_given, given))
-            acting = replace(IN_RUN, person_id=person)
-            await connections.call_tool(server, acting, a_call("count"))
-        running = {
-            next(part for part in container.body["Env"] if part.startswith("TOKEN=")): container.host["Mounts"][0]
-            for container in fake.running()
-        }
-        assert {token: mount["Source"] for token, mount in running.items()} == {
-            f"TOKEN=tok-{name}": str(workshop.directories.data(server.acting_for(UserId(f"usr_{name}"))).resolve())
-            for name in ("ann", "ben")
-        }
-
-
-def _given(given: GivenSecrets, _: GivenSecrets | None) -> GivenSecrets:
-    return given
+        for person in people:
+            await connections.call_tool(server, replace(IN_RUN, person_id=person), a_call("count"))
+        used = {container.host["Mounts"][0]["Source"] for container in fake.running()}
+    assert used == {str(workshop.directories.data(server.acting_for(person)).resolve()) for person in people}
 
 
 @pytest.mark.requirement("S1", "B2")
