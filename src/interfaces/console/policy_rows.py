@@ -19,14 +19,6 @@ APPROVERS = {"approver_people": "people", "approver_groups": "groups"}
 WHEN_WORDS = {"when_people": "people", "when_groups": "groups", "when_days": "days"}
 WHEN = {"when_hours": "hours", "when_time_zone": "time_zone"}
 """Fields of the form, and of `when`."""
-TEXTS = (
-    *("pattern", "denied_params", "allowed_names", "arguments_schema"),
-    *APPROVERS,
-    *WHEN_WORDS,
-    *WHEN,
-    *WHOLE,
-    *NUMBERS,
-)
 _RULE = "tool_policies."
 _YES, _NO = "yes", "no"
 
