@@ -20,6 +20,7 @@ from tests.builders import AGENT, ORG, OTHER_ORG, RUN, after, an_agent, an_audit
 from tests.contract.paging import all_of, pages_of
 from tests.contract.run_steps import finish_step, start, start_and_claim, start_and_suspend
 from tests.contract.stores import Stores
+from tests.contract.test_giving_to_groups import TEAM, grouped
 
 
 def agent_number(number: int) -> Agent:
@@ -258,4 +259,19 @@ async def test_what_agents_are_called_is_read_of_many_at_once_deleted_ones_too(s
         asked[1]: ("agent 2", True),
     }
     assert await stores.agents.names(OTHER_ORG, asked) == {}
+    assert set(await stores.agents.names(ORG, asked, teams=frozenset({"sales"}))) == set(asked[:2])
     assert await stores.agents.names(ORG, ()) == {}
+
+
+@pytest.mark.requirement("P2")
+async def test_names_of_agents_of_other_teams_are_not_read(stores: Stores) -> None:
+    await grouped(stores)
+    agent = agent_number(1)
+    await stores.agents.add(replace(agent, config=replace(agent.config, team=TEAM)), created(1))
+    await stores.agents.add(agent_number(2), created(2))
+    asked = [agent_number(number).id for number in (1, 2)]
+    assert set(await stores.agents.names(ORG, asked, teams=frozenset({"sales"}))) == {asked[1]}
+    assert set(await stores.agents.names(ORG, asked, teams=frozenset({TEAM}))) == set(asked)
+    assert set(await stores.agents.names(ORG, asked)) == set(asked)
+    await stores.agents.delete(ORG, asked[0], deleted(3))
+    assert set(await stores.agents.names(ORG, asked, teams=frozenset({"sales"}))) == {asked[1]}

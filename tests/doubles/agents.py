@@ -8,7 +8,8 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found, require_version
 from domain.ids import AgentId, OrganizationId
-from tests.doubles.owners import seen
+from domain.teams import Teams, sees
+from tests.doubles.owners import require_group, seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -21,6 +22,7 @@ class InMemoryAgentStore:
 
     async def add(self, agent: Agent, audit: AuditEvent) -> None:
         """Store a new agent."""
+        require_group(self._state, agent.organization_id, agent.team)
         self._refuse_taken_name(agent)
         self._state.agents[agent.id] = [agent]
         self._state.record(audit)
@@ -31,6 +33,7 @@ class InMemoryAgentStore:
         if stored is None:
             raise not_found("agent", agent.id)
         require_version("agent", stored.version, expected=expected_version)
+        require_group(self._state, agent.organization_id, agent.team, former=stored.team)
         self._refuse_taken_name(agent)
         self._state.agents[agent.id].append(agent)
         self._state.record(audit)
@@ -43,12 +46,16 @@ class InMemoryAgentStore:
         """The newest version of the agent of that name, or None."""
         return next((agent for agent in self._in_use(organization_id) if agent.config.name == name), None)
 
-    async def names(self, organization_id: OrganizationId, agent_ids: Collection[AgentId]) -> dict[AgentId, AgentName]:
+    async def names(
+        self, organization_id: OrganizationId, agent_ids: Collection[AgentId], *, teams: Teams = None
+    ) -> dict[AgentId, AgentName]:
         """What these agents are called, deleted ones too."""
         return {
             agent_id: AgentName(name=versions[-1].config.name, deleted=agent_id in self._state.deleted_agents)
             for agent_id in agent_ids
-            if (versions := self._state.agents.get(agent_id)) and versions[-1].organization_id == organization_id
+            if (versions := self._state.agents.get(agent_id))
+            and versions[-1].organization_id == organization_id
+            and sees(teams, versions[-1].team)
         }
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:

@@ -9,7 +9,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved, with_rejected
 from domain.mcp.server import McpServer
-from tests.doubles.owners import seen
+from tests.doubles.owners import require_group, seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -22,6 +22,7 @@ class InMemoryMcpServerStore:
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
         """Store a new server."""
+        require_group(self._state, server.organization_id, server.team)
         self._refuse_taken_slug(server)
         self._state.servers[server.id] = server
         self._state.record(audit)
@@ -32,6 +33,7 @@ class InMemoryMcpServerStore:
         if stored is None:
             raise not_found("MCP server", server.id)
         require_version("MCP server", stored.version, expected=expected_version)
+        require_group(self._state, server.organization_id, server.team, former=stored.team)
         self._refuse_taken_slug(server)
         self._state.servers[server.id] = server
         self._state.record(audit)

@@ -10,7 +10,7 @@ from domain.identity.organization_group import MAX_GROUPS, OrganizationGroup, gr
 from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, OrganizationId, UserId
 from domain.teams import Teams, sees
-from tests.doubles.owners import owned_by
+from tests.doubles.owners import group_names, owned_by
 from tests.doubles.state import InMemoryState
 
 
@@ -98,8 +98,7 @@ class InMemoryOrganizationGroupStore:
 
     async def group_names(self, organization_id: OrganizationId) -> frozenset[str]:
         """Of both kinds."""
-        of_directories = {each.name for each in self._state.groups.values() if each.organization_id == organization_id}
-        return frozenset(of_directories | {each.name for each in await self.all(organization_id)})
+        return group_names(self._state, organization_id)
 
     async def leave_all(self, organization_id: OrganizationId, user_id: UserId) -> None:
         """Out of the organization's groups."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from domain.audit.event import OF_ORGANIZATION, AuditEvent
+from domain.identity.organization_group import team_gone
 from domain.ids import (
     AgentId,
     ApprovalId,
@@ -55,6 +56,20 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
         else:
             owned.append(_owners(state, str(entry.details.get("workflow_run_id"))))
     return all(owners is not None and all(sees(teams, owner) for owner in owners) for owners in owned)
+
+
+def group_names(state: InMemoryState, organization_id: OrganizationId) -> frozenset[str]:
+    """Of groups of the organization and of directories."""
+    groups = (*state.organization_groups.values(), *state.groups.values())
+    return frozenset(each.name for each in groups if each.organization_id == organization_id)
+
+
+def require_group(
+    state: InMemoryState, organization_id: OrganizationId, team: str | None, *, former: str | None = None
+) -> None:
+    """Raises CONFLICT `team_gone` for another team than before."""
+    if team not in (None, former) and team not in group_names(state, organization_id):
+        raise team_gone(str(team))
 
 
 def owned_by(state: InMemoryState, organization_id: OrganizationId, name: str) -> dict[str, list[str]]:

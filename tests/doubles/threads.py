@@ -11,7 +11,7 @@ from domain.runs.starting import thread_busy
 from domain.teams import Teams, sees
 from domain.threads.message import Message, Role, TextContent
 from domain.threads.thread import Thread, not_quarantined, require_fork_before
-from tests.doubles.owners import seen
+from tests.doubles.owners import require_group, seen
 from tests.doubles.paging import by_time, newest_first, oldest_first
 from tests.doubles.state import InMemoryState, StoredThread, refuse_if_quarantined, without_items
 
@@ -34,6 +34,7 @@ class InMemoryThreadStore:
 
     async def add(self, thread: Thread) -> None:
         """Store a new thread."""
+        require_group(self._state, thread.organization_id, thread.team)
         self._state.threads[thread.id] = StoredThread(thread=thread)
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:

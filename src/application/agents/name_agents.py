@@ -9,7 +9,7 @@ from domain.ids import AgentId
 
 
 class NameAgents:
-    """Any role may read the organization's agents, in one query."""
+    """Any role may read the agents that it sees, in one query."""
 
     def __init__(self, *, agents: AgentStore) -> None:
         self._agents = agents
@@ -17,4 +17,4 @@ class NameAgents:
     async def execute(self, principal: Principal, agent_ids: Iterable[AgentId]) -> Mapping[AgentId, AgentName]:
         """The names by id, including deleted agents."""
         principal.require(Role.VIEWER)
-        return await self._agents.names(principal.organization_id, frozenset(agent_ids))
+        return await self._agents.names(principal.organization_id, frozenset(agent_ids), teams=principal.visible_teams)

@@ -9,6 +9,7 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.ids import AgentId, OrganizationId
 from domain.runs.model_settings import ModelSettings
+from domain.teams import Teams
 from domain.tools.capabilities import ToolType
 
 
@@ -24,11 +25,12 @@ class AgentStore(Protocol):
     """Agents with all their versions. Each write stores its audit event."""
 
     async def add(self, agent: Agent, audit: AuditEvent) -> None:
-        """Raises CONFLICT `agent_name_taken` if the name is in use in the organization."""
+        """Raises CONFLICT `agent_name_taken` if the name is in use in the organization, `team_gone` without a group of the
+        name of its team."""
 
     async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
         """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored version is not
-        `expected_version`, CONFLICT `agent_name_taken` if the new name is in use."""
+        `expected_version`, CONFLICT `agent_name_taken` if the new name is in use, `team_gone` as `add` for another team than before."""
         ...
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
@@ -38,9 +40,9 @@ class AgentStore(Protocol):
         """The newest version of the agent with that name."""
 
     async def names(
-        self, organization_id: OrganizationId, agent_ids: Collection[AgentId]
+        self, organization_id: OrganizationId, agent_ids: Collection[AgentId], *, teams: Teams = None
     ) -> Mapping[AgentId, AgentName]:
-        """Names of these agents, including deleted ones, in one query."""
+        """Names of these agents, as far as they are seen with `teams`, including deleted ones, in one query."""
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""

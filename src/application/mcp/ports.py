@@ -24,10 +24,11 @@ class McpServerStore(Protocol):
     """Registered servers and their newest catalogs. Adapters encrypt env and headers at rest."""
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
-        """Raises: CONFLICT `mcp_server_slug_taken`."""
+        """Raises: CONFLICT `mcp_server_slug_taken`, `team_gone` without a group of the name of its team."""
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
-        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`."""
+        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`, `team_gone` as `add` for another
+        team than before."""
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id (`mcp_…`) or slug."""

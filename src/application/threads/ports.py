@@ -42,7 +42,7 @@ class ThreadStore(Protocol):
     """Threads and their messages. A thread of another organization does not exist."""
 
     async def add(self, thread: Thread) -> None:
-        """Store a new thread."""
+        """Store a new thread. Raises CONFLICT `team_gone` without a group of the name of its team."""
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
         """The thread, or None."""

@@ -76,6 +76,11 @@ def group_owns(name: str, owned: Mapping[str, Sequence[str]], *, named: bool) ->
     return conflict("group_owns", f"What belongs to the group {name!r} must be given to another one first. {said}.")
 
 
+def team_gone(name: str) -> ServiceError:
+    """For what was being given to the group."""
+    return conflict("team_gone", f"The group {name!r} was deleted or renamed meanwhile.")
+
+
 def group_name_taken() -> ServiceError:
     return conflict("group_name_taken", "The organization has another group of this name.")
 

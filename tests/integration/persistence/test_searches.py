@@ -11,6 +11,7 @@ from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import ORG, a_message, a_run_id, a_thread, a_thread_id, after, an_agent, an_audit_event
 from tests.contract.run_steps import run_number, start
 from tests.contract.sql_legs import sql_stores
+from tests.contract.test_giving_to_groups import grouped
 
 pytestmark = pytest.mark.requirement("U6")
 
@@ -57,6 +58,7 @@ async def test_a_search_reads_the_newest_threads_and_runs_that_are_seen(
 ) -> None:
     monkeypatch.setattr(paging, "SEARCHED", 1)
     stores = sql_stores(sqlite)
+    await grouped(stores)
     await stores.agents.add(an_agent(), an_audit_event())
     for number, team in ((1, None), (2, "finance")):
         thread = replace(a_thread(a_thread_id(number), created_at=after(number)), team=team)

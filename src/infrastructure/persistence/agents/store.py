@@ -10,10 +10,13 @@ from domain.agents.agent import Agent
 from domain.audit.event import AuditEvent
 from domain.errors import ServiceError, conflict, existing, require_version
 from domain.ids import AgentId, OrganizationId
+from domain.teams import Teams
 from infrastructure.persistence.agents.rows import agent_of, select_newest, select_version, version_row
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, newest_page, page_of
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database, duplicates_as
+from infrastructure.persistence.identity.group_owners import require_group
 from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import agent, agent_version, run
 from infrastructure.persistence.threads.queue import is_unfinished
@@ -27,7 +30,7 @@ _find = select_newest.where(_of_organization, agent.c.name == bindparam("name"),
 _names = select(agent.c.id, agent.c.name, agent.c.deleted_at).where(
     _of_organization, agent.c.id.in_(bindparam("ids", expanding=True))
 )
-_lock = select(agent.c.version).where(_of_organization, _this, _in_use).with_for_update(key_share=True)
+_lock = select(agent.c.version, agent.c.team).where(_of_organization, _this, _in_use).with_for_update(key_share=True)
 _move = (
     update(agent)
     .where(_this)
@@ -60,6 +63,7 @@ class SqlAgentStore:
     async def add(self, new: Agent, audit: AuditEvent) -> None:
 
         def unit(connection: Connection) -> None:
+            require_group(connection, new.organization_id, new.team)
             connection.execute(
                 _insert_agent,
                 {
@@ -82,8 +86,9 @@ class SqlAgentStore:
         wanted = {"organization_id": changed.organization_id, "agent_id": changed.id}
 
         def unit(connection: Connection) -> None:
-            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "agent", changed.id)
-            require_version("agent", stored, expected=expected_version)
+            stored = existing(connection.execute(_lock, wanted).one_or_none(), "agent", changed.id)
+            require_version("agent", stored.version, expected=expected_version)
+            require_group(connection, changed.organization_id, changed.team, former=stored.team)
             connection.execute(
                 _move,
                 {
@@ -112,13 +117,16 @@ class SqlAgentStore:
             lambda connection: self._one(connection.execute(_find, wanted).first()), scope=organization_id
         )
 
-    async def names(self, organization_id: OrganizationId, agent_ids: Collection[AgentId]) -> dict[AgentId, AgentName]:
+    async def names(
+        self, organization_id: OrganizationId, agent_ids: Collection[AgentId], *, teams: Teams = None
+    ) -> dict[AgentId, AgentName]:
         if not agent_ids:
             return {}
         wanted = {"organization_id": organization_id, "ids": sorted(agent_ids)}
+        statement = _names.where(*seen_by(teams, agent.c.team))
 
         def unit(connection: Connection) -> dict[AgentId, AgentName]:
-            rows = connection.execute(_names, wanted)
+            rows = connection.execute(statement, wanted)
             return {AgentId(row.id): AgentName(name=row.name, deleted=row.deleted_at is not None) for row in rows}
 
         return await self._database.read(unit, scope=organization_id)

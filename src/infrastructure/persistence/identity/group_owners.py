@@ -1,9 +1,18 @@
-"""What belongs to a group."""
+"""What belongs to a group, and giving something to it."""
 
 from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, select
 
+from domain.identity.organization_group import team_gone
 from domain.ids import OrganizationId
-from infrastructure.persistence.tables import agent, mcp_server, thread, workflow, workflow_run
+from infrastructure.persistence.tables import (
+    agent,
+    mcp_server,
+    organization_group,
+    thread,
+    user_group,
+    workflow,
+    workflow_run,
+)
 
 _OWNED_SHOWN = 5
 
@@ -20,6 +29,33 @@ _owned = {
     "threads": _owned_by(thread, thread.c.id),
     "workflow runs": _owned_by(workflow_run, workflow_run.c.id),
 }
+
+
+# Conflicts with the lock of who deletes or renames the group, and with nothing else.
+_hold = (
+    select(organization_group.c.id)
+    .where(
+        organization_group.c.organization_id == bindparam("of_organization"),
+        organization_group.c.name == bindparam("of_team"),
+    )
+    .with_for_update(read=True, key_share=True)
+)
+# A directory deletes its groups whatever they own.
+_of_directory = select(user_group.c.id).where(
+    user_group.c.organization_id == bindparam("of_organization"), user_group.c.name == bindparam("of_team")
+)
+
+
+def require_group(
+    connection: Connection, organization_id: OrganizationId, team: str | None, *, former: str | None = None
+) -> None:
+    """Hold the group that something is given to until the transaction ends, so that it is not deleted meanwhile. What stays
+    with its `former` team is not held. Raises CONFLICT `team_gone`."""
+    if team is None or team == former:
+        return
+    wanted = {"of_organization": organization_id, "of_team": team}
+    if connection.execute(_hold, wanted).first() is None and connection.execute(_of_directory, wanted).first() is None:
+        raise team_gone(team)
 
 
 def owned_by_group(connection: Connection, organization_id: OrganizationId, name: str) -> dict[str, list[str]]:

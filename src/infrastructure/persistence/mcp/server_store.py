@@ -10,6 +10,7 @@ from domain.mcp.server import McpServer
 from infrastructure.persistence.audit.rows import record, recorded_change
 from infrastructure.persistence.columns.paging import AnyRow, newest_page
 from infrastructure.persistence.engine.database import SYSTEM, Database, duplicates_as
+from infrastructure.persistence.identity.group_owners import require_group
 from infrastructure.persistence.mcp.definition_rows import DefinitionPieces
 from infrastructure.persistence.mcp.rows import server_of, server_row
 from infrastructure.persistence.secrets.box import SecretBox
@@ -20,7 +21,7 @@ _get = select(mcp_server).where(
     or_(mcp_server.c.id == bindparam("id_or_slug"), mcp_server.c.slug == bindparam("id_or_slug")),
 )
 _lock = (
-    select(mcp_server.c.version)
+    select(mcp_server.c.version, mcp_server.c.team)
     .where(mcp_server.c.organization_id == bindparam("organization_id"), mcp_server.c.id == bindparam("server_id"))
     .with_for_update(key_share=True)
 )
@@ -43,6 +44,7 @@ class SqlMcpServerStore:
         row = server_row(server, self._box)
 
         def unit(connection: Connection) -> None:
+            require_group(connection, server.organization_id, server.team)
             connection.execute(_insert, row)
             record(connection, audit)
 
@@ -58,8 +60,9 @@ class SqlMcpServerStore:
         }
 
         def unit(connection: Connection) -> None:
-            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "MCP server", server.id)
-            require_version("MCP server", stored, expected=expected_version)
+            stored = existing(connection.execute(_lock, wanted).one_or_none(), "MCP server", server.id)
+            require_version("MCP server", stored.version, expected=expected_version)
+            require_group(connection, server.organization_id, server.team, former=stored.team)
             connection.execute(_change, {"server_id": server.id, **changed})
             record(connection, audit)
 

@@ -15,6 +15,7 @@ from infrastructure.persistence.columns.page_bytes import StoredSize, fitting
 from infrastructure.persistence.columns.paging import among_newest, decode_cursor, encode_cursor, newest_page, page_of
 from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
+from infrastructure.persistence.identity.group_owners import require_group
 from infrastructure.persistence.tables import message, thread
 from infrastructure.persistence.threads.forks import add_fork
 from infrastructure.persistence.threads.message_rows import add_messages, message_of, shown_columns
@@ -64,7 +65,12 @@ class SqlThreadStore:
         self._database = database
 
     async def add(self, new: Thread) -> None:
-        await self._database.write(lambda connection: add_thread(connection, new), scope=new.organization_id)
+
+        def unit(connection: Connection) -> None:
+            require_group(connection, new.organization_id, new.team)
+            add_thread(connection, new)
+
+        await self._database.write(unit, scope=new.organization_id)
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
 

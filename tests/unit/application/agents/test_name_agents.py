@@ -1,5 +1,7 @@
 """NameAgents: names by id, in one query, deleted agents included."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture
 
@@ -40,7 +42,17 @@ async def test_all_names_are_read_in_one_query_each_once(mocker: MockerFixture) 
 
     await NameAgents(agents=agents).execute(a_principal(), (USED, DELETED, USED))
 
-    agents.names.assert_awaited_once_with(ORG, frozenset({USED, DELETED}))
+    agents.names.assert_awaited_once_with(ORG, frozenset({USED, DELETED}), teams=None)
+
+
+@pytest.mark.requirement("P2")
+async def test_the_caller_gets_names_of_what_they_see(mocker: MockerFixture) -> None:
+    agents = mocker.create_autospec(AgentStore, instance=True)
+    member = replace(a_principal(Role.VIEWER), teams=frozenset({"sales"}))
+
+    await NameAgents(agents=agents).execute(member, (USED,))
+
+    agents.names.assert_awaited_once_with(ORG, frozenset({USED}), teams=frozenset({"sales"}))
 
 
 async def test_a_storage_failure_is_not_taken_for_agents_without_names(mocker: MockerFixture) -> None:
