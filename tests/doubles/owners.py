@@ -60,8 +60,8 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
 
 def group_names(state: InMemoryState, organization_id: OrganizationId) -> frozenset[str]:
     """Of groups of the organization and of directories."""
-    groups = (*state.organization_groups.values(), *state.groups.values())
-    return frozenset(each.name for each in groups if each.organization_id == organization_id)
+    own = {each.name for each in state.organization_groups.values() if each.organization_id == organization_id}
+    return frozenset(own | {each.name for each in state.groups.values() if each.organization_id == organization_id})
 
 
 def require_group(

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from application.mcp.account_secrets import AccountsWithSecrets
 from application.mcp.authorization import AuthorizationAnswer
-from application.mcp.ports import McpFailure, ServerState, ServerStatus
+from application.mcp.disconnect_account import DisconnectAccount, DisconnectAccountCommand
+from application.mcp.ports import McpFailure, McpFailureKind, ServerState, ServerStatus
 from application.mcp.server_reports import together
 from domain.audit.event import AuditAction
 from domain.ids import McpServerId, OrganizationId
-from domain.mcp.server import Isolation, McpServer
+from domain.mcp.server import Credentials, Isolation, McpServer
 from domain.secrets.secret import Secret, SecretRef
 from infrastructure.events.postgres_wakeups import PostgresWakeups
 from infrastructure.events.row_notifications import RowNotifications
@@ -29,7 +31,7 @@ from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.mcp.oauth_store import SqlOAuthStore
 from infrastructure.persistence.mcp.server_reports import SqlServerReports
 from infrastructure.runtime.public_address import ListeningAddress
-from infrastructure.runtime.system import SystemClock
+from infrastructure.runtime.system import RandomIds, SystemClock
 from infrastructure.secrets.redaction import Redactor
 from tests.builders import KEY, ORG, START, an_audit_event, an_organization
 from tests.contract.sql_legs import MirrorBox, kept, opened
@@ -55,6 +57,7 @@ from tests.integration.mcp.parts import (
     text_of,
     until,
 )
+from tests.people_builders import USER, a_person, a_provider, a_user
 
 pytestmark = [pytest.mark.requirement("E6"), pytest.mark.timeout(120)]
 
@@ -282,3 +285,32 @@ async def test_a_token_that_ends_is_renewed_by_one_process_for_both(two: Two) ->
         tokens = await asyncio.gather(*(process.who_am_i(server) for process in (two.mine, two.other)))
         assert tokens == ["access-token-2"] * 2
         assert authorization.asked["refresh_token"] == 1
+
+
+@pytest.mark.requirement("P3")
+async def test_an_account_that_its_person_disconnects_in_one_process_ends_its_connection_in_the_other(two: Two) -> None:
+    async with protected_server() as (authorization, shared):
+        server = replace(shared, config=replace(shared.config, credentials=Credentials.PERSON))
+        stores = two.mine.stores
+        await stores.identity_providers.add(a_provider(), an_audit_event(2))
+        await stores.user_access.add(a_user(), an_audit_event(3))
+        await two.add(server)
+        await authorize(two.mine, authorization, server.acting_for(USER))
+        as_person = replace(IN_RUN, person_id=USER)
+        for each in (two.mine, two.other):
+            await each.connections.call_tool(server, as_person, a_call("whoami"))
+            assert each.connections.connection_count == 1
+        disconnect = DisconnectAccount(
+            servers=stores.servers,
+            authorizer=AccountsWithSecrets(grants=two.mine.oauth.authorizer, person_secrets=stores.person_secrets),
+            connections=two.mine.announced,
+            audit_log=stores.audit,
+            clock=two.clock,
+            ids=RandomIds(),
+        )
+        await disconnect.execute(DisconnectAccountCommand(principal=a_person(), server=server.id))
+        await until(lambda: two.mine.connections.connection_count == 0)
+        await until(lambda: two.other.connections.connection_count == 0)
+        with pytest.raises(McpFailure) as refused:
+            await two.other.connections.call_tool(server, as_person, a_call("whoami"))
+        assert refused.value.kind is McpFailureKind.NEEDS_AUTH
