@@ -27,8 +27,7 @@ class McpServerStore(Protocol):
         """Raises: CONFLICT `mcp_server_slug_taken`, `team_gone` without a group of the name of its team."""
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
-        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`, `team_gone` as `add` for another
-        team than before."""
+        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT as `add`, for what changes."""
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id (`mcp_…`) or slug."""
