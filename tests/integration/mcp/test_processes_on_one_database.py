@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 import pytest
+from pytest_mock import MockerFixture
 
-from application.mcp.account_secrets import AccountsWithSecrets
+from application.mcp.account_secrets import AccountsWithSecrets, PersonFiles
 from application.mcp.authorization import AuthorizationAnswer
 from application.mcp.disconnect_account import DisconnectAccount, DisconnectAccountCommand
 from application.mcp.ports import McpFailure, McpFailureKind, ServerState, ServerStatus
@@ -288,7 +289,9 @@ async def test_a_token_that_ends_is_renewed_by_one_process_for_both(two: Two) ->
 
 
 @pytest.mark.requirement("P3")
-async def test_an_account_that_its_person_disconnects_in_one_process_ends_its_connection_in_the_other(two: Two) -> None:
+async def test_an_account_that_its_person_disconnects_in_one_process_ends_its_connection_in_the_other(
+    two: Two, mocker: MockerFixture
+) -> None:
     async with protected_server() as (authorization, shared):
         server = replace(shared, config=replace(shared.config, credentials=Credentials.PERSON))
         stores = two.mine.stores
@@ -304,6 +307,7 @@ async def test_an_account_that_its_person_disconnects_in_one_process_ends_its_co
             servers=stores.servers,
             authorizer=AccountsWithSecrets(grants=two.mine.oauth.authorizer, person_secrets=stores.person_secrets),
             connections=two.mine.announced,
+            person_files=mocker.create_autospec(PersonFiles, instance=True),
             audit_log=stores.audit,
             clock=two.clock,
             ids=RandomIds(),
