@@ -82,15 +82,15 @@ async def test_results_for_calls_of_another_organization_find_nothing(service: S
         ([], "messages"),
         ([{"role": "user"}, {"role": "assistant", "content": "x"}], "messages"),
         ([{"role": "system", "content": "x"}], "messages"),
-        ([{"role": "tool", "content": "x"}], "messages.0.tool_call_id"),
+        ([{"role": "tool", "content": "x"}], "messages[0].tool_call_id"),
         ([{"role": "tool", "content": "x", "tool_call_id": "call_theirs"}], "tool_call_id"),
-        ([{"role": "someone", "content": "x"}], "messages.0.role"),
-        ([{"role": "user", "content": [{"type": "image_url"}]}], "messages.0.content.0.image_url"),
-        ([{"role": "user", "content": [{"type": "text"}]}], "messages.0.content.0.text"),
-        ([{"role": "user", "content": [{"type": "video"}]}], "messages.0.content.0.type"),
+        ([{"role": "someone", "content": "x"}], "messages[0].role"),
+        ([{"role": "user", "content": [{"type": "image_url"}]}], "messages[0].content[0].image_url"),
+        ([{"role": "user", "content": [{"type": "text"}]}], "messages[0].content[0].text"),
+        ([{"role": "user", "content": [{"type": "video"}]}], "messages[0].content[0].type"),
         (
             [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}],
-            "messages.0.content.0.file.file_id",
+            "messages[0].content[0].file.file_id",
         ),
         ([{"role": "user", "content": " "}], "input"),
     ],
@@ -114,7 +114,7 @@ async def test_an_image_that_is_none_is_refused_with_the_reason(service: Service
     part = {"type": "image_url", "image_url": {"url": url}}
     refused = await service.call("POST", CHAT, json={**BODY, "messages": [{"role": "user", "content": [part]}]})
     assert refused.status_code == 400
-    assert f"messages.0.content.0: {why}" in refused.json()["error"]["message"]
+    assert f"messages[0].content[0].image_url.url: {why}" in refused.json()["error"]["message"]
 
 
 async def test_calls_in_a_history_need_their_results(service: Service) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from domain.identity.role import Role
 from domain.ids import RunId
+from domain.json_value import JsonObject
 from domain.runs.run import RunStatus
 from domain.threads.thread import Quarantine
 from tests.builders import ORG, START
@@ -83,10 +84,32 @@ async def test_a_denial_of_a_call_that_is_executed_is_refused(service: Service) 
     assert (status, code, "approved" in message) == (400, "tool_call_not_pending", True)
 
 
+_SAID: JsonObject = {"role": "user", "content": "hello"}
+_REASONING: JsonObject = {"type": "reasoning", "id": "rs_1", "summary": []}
+_CALL: JsonObject = {"type": "function_call", "call_id": "call_1", "name": "weather", "arguments": "{}"}
+_OUTPUT: JsonObject = {"type": "function_call_output", "call_id": "call_1", "output": "rain"}
+_SERVER: JsonObject = {"type": "mcp", "server_label": "elsewhere"}
+_IMAGE_OF_NOWHERE: JsonObject = {"role": "user", "content": [{"type": "input_image", "image_url": "ftp://x"}]}
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "ftp://x"}]}]}, "input"),
+        ({"input": [_IMAGE_OF_NOWHERE]}, "input[0].content[0].image_url"),
+        ({"input": [_REASONING, _CALL, _OUTPUT, _IMAGE_OF_NOWHERE]}, "input[3].content[0].image_url"),
+        ({"input": [{"role": "narrator", "content": "go"}]}, "input[0].role"),
+        ({"input": [_REASONING, {"role": "user", "content": [{"type": "video"}]}]}, "input[1].content[0].type"),
+        ({"input": [_SAID, _CALL, {**_CALL, "arguments": "["}, _OUTPUT, _SAID]}, "input[2].arguments"),
+        ({"input": [_SAID, {**_CALL, "name": "n" * 201}]}, "input[1].name"),
+        ({"input": [_SAID, {"type": "function_call_output", "call_id": "", "output": "x"}]}, "input[1].call_id"),
+        ({"input": [_SAID, {**_OUTPUT, "output": [{"type": "input_image"}]}]}, "input[1].output[0]"),
+        ({"input": [{"role": "assistant", "content": "I end."}]}, "input"),
+        ({"input": [_SAID, {"type": "computer_call"}]}, "input[1].type"),
+        ({"tools": [{"type": "function", "name": "f"}, {"type": "function"}]}, "tools[1].name"),
+        ({"tools": [_SERVER, {"type": "web_search"}]}, "tools[1].type"),
+        ({"tools": [{"type": "function", "name": "f"}, _SERVER]}, "tools[1].server_label"),
+        ({"reasoning": {"effort": "endless"}}, "reasoning.effort"),
+        ({"temperature": 3}, "temperature"),
         ({"text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": 1}}}}, "text.format.schema"),
     ],
 )

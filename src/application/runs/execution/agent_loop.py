@@ -9,7 +9,7 @@ from application.runs.execution.ask_model import CLOSING_OUTPUT_TOKENS, AskModel
 from application.runs.execution.call_tools import CallTools
 from application.runs.execution.canary_halt import canary_step
 from application.runs.execution.daily_budget import DailyBudgets
-from application.runs.execution.interruption import TimeUp
+from application.runs.execution.interruption import Interrupted, TimeUp
 from application.runs.execution.prepare_prompt import AgentDisabled, PreparePrompt, Prompt
 from application.runs.execution.recheck_calls import RecheckCalls
 from application.runs.execution.record_reply import RecordReply
@@ -37,6 +37,8 @@ class AgentLoop:
       of the last of `max_turns` turns are executed.
     - When a limit forbids another ordinary turn, one closing turn follows with the same tools and
       tool choice none, if it fits into its reserve. The run ends `incomplete`.
+    - A reply is stored and counted, also when the time is up before its calls are decided. If the run is stopped then, it counts as
+      interrupted.
     - The run of a disabled agent ends `failed` before its next tool or model call.
     - A canary token in replies or results ends the run `halted`.
     """
@@ -102,7 +104,15 @@ class AgentLoop:
         except TimeUp:
             return IncompleteReason.TIMEOUT
         limit = self._limit(session, prompt, spent=answer.reply.usage)
-        toolset = await self._prepare_prompt.toolset_of_reply(session, prompt) if answer.reply.calls else prompt.toolset
+        toolset = prompt.toolset
+        try:
+            if answer.reply.calls:
+                toolset = await self._prepare_prompt.toolset_of_reply(session, prompt)
+        except TimeUp:
+            limit = limit or IncompleteReason.TIMEOUT  # forbids all calls, whatever decides about them
+        except Interrupted as stopped:
+            self._ask_model.abandon(session, answer, stopped)
+            raise
         limit = await self._record_reply.execute(session, toolset, answer, limit=limit)
         if session.open_calls and session.run.status is RunStatus.IN_PROGRESS:
             await self._call_tools.execute(session, toolset)

@@ -29,6 +29,7 @@ from domain.ids import MessageId
 from domain.runs.finish_reason import FinishReason
 from domain.runs.model_settings import NO_SETTINGS, ModelSettings
 from domain.runs.provider_error import ProviderError
+from domain.runs.run_events import message_discarded
 from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
 
@@ -103,6 +104,15 @@ class AskModel:
                 checked.found, reply=reply, message_id=published.message_id, call_index=checked.call_index
             )
         return Answer(reply=reply, message_id=published.message_id)
+
+    def abandon(self, session: RunSession, answer: Answer, stopped: Interrupted) -> None:
+        """Count a reply that will not be stored, and discard its published text."""
+        spending = answer.spending(session, at=self._clock.now())
+        session.abandoned = (*session.abandoned, spending)
+        if session.unfinished is not None:
+            reason = _error_code(stopped)
+            session.buffer.add(message_discarded(session.unfinished, reason=reason, at=spending.at, spent=spending))
+            session.unfinished = None
 
     def _request(
         self, session: RunSession, prompt: Prompt, messages: tuple[Message, ...], *, closing: bool

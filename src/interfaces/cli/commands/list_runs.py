@@ -1,5 +1,6 @@
 """`dragoman run list` and `export`: runs that meet conditions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -18,9 +19,9 @@ from interfaces.cli.exports import written
 from interfaces.cli.failures import wrong_choice
 from interfaces.cli.names import names_by_id
 from interfaces.cli.session import JsonFlag, session_of
-from interfaces.cli.terminal import one_line
+from interfaces.cli.terminal import Terminal, one_line
 from interfaces.http.agents.views import AgentView
-from interfaces.http.runs.views import RunView
+from interfaces.http.runs.views import RunCountView, RunView
 
 _STATUSES = tuple(status.value for status in RunStatus)
 _ORDERS = tuple(order.value for order in RunOrder)
@@ -109,6 +110,7 @@ def list_runs(
     until: UntilOption = None,
     order: OrderOption = RunOrder.NEWEST.value,
     limit: Annotated[int, typer.Option("--limit", min=1, help="Most runs to list.")] = 50,
+    count: Annotated[bool, typer.Option("--count", help="Print their number only, counted up to 1,000.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """List runs, newest first."""
@@ -121,6 +123,9 @@ def list_runs(
 
     async def show(api: ServiceApi) -> None:
         query = await conditions.query(api)
+        if count:
+            await _show_count(session.terminal, api, query, as_json=as_json)
+            return
         page = await listed(api, path_to("runs"), query, limit=limit)
         if as_json:
             session.terminal.json(page)
@@ -147,6 +152,18 @@ def list_runs(
             session.terminal.note(f"These are the {which} {limit}; --limit shows more.")
 
     session.perform(show)
+
+
+async def _show_count(terminal: Terminal, api: ServiceApi, query: Mapping[str, str | int], *, as_json: bool) -> None:
+    wanted = {name: value for name, value in query.items() if name != "order"}
+    document = await api.get(path_to("runs", "count"), wanted)
+    found = read_as(RunCountView, document)
+    if as_json:
+        terminal.json(document)
+        return
+    terminal.line(str(found["count"]))
+    if found["has_more"]:
+        terminal.note("There are more.")
 
 
 def export_runs(

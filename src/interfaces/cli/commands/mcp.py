@@ -19,6 +19,7 @@ from interfaces.cli.arguments import (
 )
 from interfaces.cli.commands.mcp_authorize import auth_of, authorize_server, values_and_secrets
 from interfaces.cli.commands.mcp_connection import connect_server, disconnect_server, refresh_server
+from interfaces.cli.commands.mcp_contents import prompts, resources
 from interfaces.cli.commands.mcp_declared import tools_in
 from interfaces.cli.commands.mcp_fields import installed_from, rate_limit_of, reaching, start, tls_of
 from interfaces.cli.commands.mcp_install import (
@@ -363,6 +364,10 @@ def update_server(
 
 
 mcp_app.command("tools", epilog="Example: dragoman mcp tools time --refresh")(list_tools)
+_READ = "dragoman mcp resources files file:///notes.txt --agent guide"
+mcp_app.command("resources", epilog=f"Examples: dragoman mcp resources files; {_READ}")(resources)
+_GET = "dragoman mcp prompts files review language=Python --agent guide"
+mcp_app.command("prompts", epilog=f"Examples: dragoman mcp prompts files; {_GET}")(prompts)
 mcp_app.command(
     "approve",
     epilog="Examples: dragoman mcp approve time; dragoman mcp approve time now; dragoman mcp approve time --all",

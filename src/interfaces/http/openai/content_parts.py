@@ -44,10 +44,10 @@ def _part(part: Mapping[str, object], path: str) -> TextPart | ImagePart | FileP
     if kind in _TEXTS:
         return TextPart(type="text", text=_text(part, "text", path))
     if kind == "image_url":
-        return _image(_text(_inner(part, "image_url", path), "url", f"{path}.image_url"), path)
+        return _image(_text(_inner(part, "image_url", path), "url", f"{path}.image_url"), f"{path}.image_url.url")
     if kind == "input_image":
         _refuse_file_id(part, path)
-        return _image(_text(part, "image_url", path), path)
+        return _image(_text(part, "image_url", path), f"{path}.image_url")
     if kind == "file":
         return _file(_inner(part, "file", path), f"{path}.file")
     if kind == "input_file":
@@ -76,17 +76,17 @@ def _file(part: Mapping[str, object], path: str) -> FilePart:
     url = part.get("file_url")
     if isinstance(url, str):
         media_type = guessed or mimetypes.guess_type(urlsplit(url).path)[0] or "application/pdf"
-        return _checked(FilePart, {"type": "file", "media_type": media_type, "url": url, **named}, path)
+        return _checked(FilePart, {"type": "file", "media_type": media_type, "url": url, **named}, f"{path}.file_url")
     media_type, data = _data_url(_text(part, "file_data", path))
     media_type = media_type or guessed or "application/pdf"
-    return _checked(FilePart, {"type": "file", "media_type": media_type, "data": data, **named}, path)
+    return _checked(FilePart, {"type": "file", "media_type": media_type, "data": data, **named}, f"{path}.file_data")
 
 
 def _audio(part: Mapping[str, object], path: str) -> FilePart:
     kind = _AUDIO.get(_text(part, "format", path))
     if kind is None:
         raise _wrong(f"{path}.format", "must be wav or mp3")
-    return _checked(FilePart, {"type": "file", "media_type": kind, "data": _text(part, "data", path)}, path)
+    return _checked(FilePart, {"type": "file", "media_type": kind, "data": _text(part, "data", path)}, f"{path}.data")
 
 
 def _checked(model: type[PartT], value: dict[str, object], path: str) -> PartT:

@@ -117,10 +117,13 @@ class Conversations:
 
 
 def _said(items: Items) -> list[tuple[Role, tuple[UserContent, ...]]]:
-    read = read_input(items) if items else None
-    if read is not None and (read.approvals or any(map(_is_no_text, read.messages))):
+    if not items:
+        return []
+    read = read_input(items, name="items")
+    if read.approvals or any(map(_is_no_text, read.messages)):
         raise unsupported("items", "Messages of the user and of the assistant are added; only runs add calls.")
-    return [] if read is None else [_content(index, message) for index, message in enumerate(read.messages)]
+    with read.located():
+        return [_content(index, message) for index, message in enumerate(read.messages)]
 
 
 def _is_no_text(message: ChatMessage) -> bool:
@@ -128,7 +131,7 @@ def _is_no_text(message: ChatMessage) -> bool:
 
 
 def _content(index: int, message: ChatMessage) -> tuple[Role, tuple[UserContent, ...]]:
-    path = f"items.{index}.content"
+    path = f"messages.{index}.content"
     if message.role == "user":
         return Role.USER, content_of(message.content, path)
     return Role.ASSISTANT, (TextContent(text=text_of(message.content, path)),)

@@ -1,13 +1,15 @@
 """Maps errors to OpenAI's shape: `{"error": {message, type, code, param}}`."""
 
 import logging
+import re
+from collections.abc import Callable, Mapping
 from typing import TypedDict
 
 from litestar import Response
 from litestar.exceptions import HTTPException
 from litestar.types import ExceptionHandlersMap
 
-from domain.errors import ErrorKind, ServiceError
+from domain.errors import ErrorKind, ServiceError, Violation
 from domain.ids import RunId
 from domain.runs.run import Run
 from interfaces.http.problems import (
@@ -26,6 +28,18 @@ _TYPES = {
     409: "conflict_error",
     429: "rate_limit_error",
 }
+_NUMBER = re.compile(r"\.(\d+)(?=\.|$)")
+_OF_CHATS = {
+    "output_schema": "response_format",
+    "model_settings.effort": "reasoning_effort",
+    "model_settings.max_output_tokens": "max_completion_tokens",
+}
+_OF_RESPONSES = {
+    "output_schema": "text.format.schema",
+    "model_settings.effort": "reasoning.effort",
+    "model_settings.verbosity": "text.verbosity",
+}
+"""Where the protocols have what we have at these paths, if under another name."""
 _CODES = {"agent_not_found": "model_not_found", "token_missing": "invalid_api_key", "token_invalid": "invalid_api_key"}
 _PARAMS = {"agent_not_found": "model", "agent_disabled": "model"}
 NO_RETRY = {"x-should-retry": "false"}
@@ -61,6 +75,13 @@ def run_error_view(run: Run) -> tuple[int, ErrorView]:
     if run.error is not None:
         return 500, error_view(500, run.error.code, run.error.detail)
     return 409, error_view(409, f"run_{run.status}", f"The run {run.id} was {run.status}.")
+
+
+def relocated(error: ServiceError, path_of: Callable[[str], str]) -> ServiceError:
+    """The error with the paths of its faults, and its parameter, as they are elsewhere."""
+    faults = tuple(Violation(path=path_of(fault.path), message=fault.message) for fault in error.violations)
+    given = {name: path_of(value) if name == "param" else value for name, value in error.extra.items()}
+    return ServiceError(error.code, error.kind, error.detail, violations=faults, extra=given)
 
 
 def unsupported(param: str, message: str) -> ServiceError:
@@ -101,23 +122,24 @@ def openai_exception_handlers() -> ExceptionHandlersMap:
 
 def _from_service_error(request: AnyRequest, error: ServiceError) -> Response[ErrorView]:
     status = 400 if error.kind is ErrorKind.INVALID else None
-    is_response = request.scope["path"].endswith("/responses")
-    param = error.extra.get("param") or next((_own(fault.path, is_response) for fault in error.violations), None)
-    return _converted(from_service_error(request, error), status=status, param=param)
+    names = _OF_RESPONSES if request.scope["path"].endswith("/responses") else _OF_CHATS
+    shown = relocated(error, lambda path: _own(path, names))
+    param = shown.extra.get("param") or next((fault.path for fault in shown.violations), None)
+    return _converted(from_service_error(request, shown), status=status, param=param)
 
 
 def _from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[ErrorView]:
     problem = from_http_exception(request, exc)
     faults = problem.content.get("errors")
-    param = str(faults[0]["path"]) if isinstance(faults, list) and faults else None
+    param = _own(str(faults[0]["path"]), {}) if isinstance(faults, list) and faults else None
     return _converted(problem, status=400 if problem.status_code == 422 else None, param=param)
 
 
-def _own(path: str, is_response: bool) -> str:
-    """Where the client's protocol has what we have at this path. Items of an input are read as messages."""
-    if path.startswith("output_schema"):
-        return "text.format.schema" if is_response else "response_format"
-    return "input" if is_response and path.startswith("messages") else path
+def _own(path: str, names: Mapping[str, str]) -> str:
+    """Where the client's protocol has what we have at this path, as its clients write it: `input[2].content[0].text`."""
+    first = path if path in names else path.partition(".")[0]
+    own = names[first] if first in names else path.removeprefix("model_settings.").removeprefix("limits.")
+    return _NUMBER.sub(r"[\1]", own)
 
 
 def _from_unexpected(request: AnyRequest, exc: Exception) -> Response[ErrorView]:

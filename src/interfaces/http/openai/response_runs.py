@@ -18,7 +18,7 @@ from domain.runs.run import Run, RunStatus
 from domain.threads.message import PriorMessage, UserContent
 from domain.threads.thread import thread_quarantined
 from domain.tools.tool import Tool
-from interfaces.http.openai.chat_messages import conversation_of
+from interfaces.http.openai.chat_messages import Conversation, conversation_of
 from interfaces.http.openai.client_calls import ClientCalls
 from interfaces.http.openai.content_parts import content_of
 from interfaces.http.openai.errors import unsupported
@@ -30,6 +30,22 @@ from interfaces.http.openai.response_items import approval_request_id
 from interfaces.http.openai.response_schemas import ResponseBody
 
 _TYPED = ("user", "system", "developer")
+_TOOL_FIELDS = {
+    "function": ("allowed_callers", "async", "defer_loading", "description", "output_schema", "parameters", "strict"),
+    "mcp": (
+        "allowed_callers",
+        "allowed_tools",
+        "authorization",
+        "connector_id",
+        "defer_loading",
+        "headers",
+        "require_approval",
+        "server_description",
+        "server_url",
+        "tunnel_id",
+    ),
+}
+"""What a response says of a tool for which its request does not state it: null."""
 
 
 class ResponseRuns:
@@ -86,15 +102,11 @@ class ResponseRuns:
             if page.items and is_recent(page.items[0], self._clock):
                 return page.items[0], Place(run_id=page.items[0].id)
         thread_id, history = await self._before(principal, body)
-        said = conversation_of(given.messages)
         continues = thread_id is not None or history is not None
-        if continues and any(message.role not in _TYPED for _, message in said.messages):
-            raise unsupported("input", "Input after an earlier response is of the user.")
-        content: tuple[UserContent, ...] = said.input
-        if continues:
-            content = tuple(
-                part for index, message in said.messages for part in content_of(message.content, f"input.{index}")
-            )
+        with given.located():
+            said = conversation_of(given.messages)
+            content = _of_the_user(said) if continues else said.input
+            earlier = said.history() if history is None else history
         allowlist, listed = await self._mcp(principal, agent, body)
         command = StartRunCommand(
             principal=principal,
@@ -108,7 +120,7 @@ class ResponseRuns:
             metadata=body.metadata_of_run(),
             client_tools=body.client_tools(),
             instructions="\n\n".join(filter(None, (body.instructions, said.instructions))) or None,
-            history=said.history() if history is None else history,
+            history=earlier,
             history_key=key,
             client_request=_request(body, listed),
             run_id=run_id,
@@ -117,7 +129,8 @@ class ResponseRuns:
         return run, Place(run_id=run.id)
 
     async def _resumed(self, principal: Principal, body: ResponseBody, given: ReadInput) -> tuple[Run, Place]:
-        results = conversation_of(given.messages).results if given.messages else {}
+        with given.located():
+            results = conversation_of(given.messages).results if given.messages else {}
         decisions = {f"call_{answer.request_id.partition('_')[2]}": answer for answer in given.approvals}
         begun = await self._client_calls.settle(
             principal,
@@ -192,15 +205,15 @@ class ResponseRuns:
         """The allowlist of the run, and the items that list the tools of the named servers. The list has patterns of all
         tools but those that `allowed_tools` leave out; None if they leave out nothing."""
         named = body.mcp_tools()
-        for tool in named:
+        for tool, path in named:
             if tool.server_label not in agent.config.mcp_servers:
                 detail = (
                     f"The agent has no MCP server {tool.server_label!r}: it is registered and given to agents first."
                 )
-                raise unsupported("tools.server_label", detail)
+                raise unsupported(f"{path}.server_label", detail)
         if not named:
             return None, []
-        allowed = {tool.server_label: tool.allowed_names() for tool in named}
+        allowed = {tool.server_label: tool.allowed_names() for tool, _ in named}
         offered: dict[str, list[Tool]] = {slug: [] for slug in allowed}
         for one in await self._list_tools.execute(principal, agent.id):
             if one.server is not None and one.server in allowed and _is_allowed(one.tool, allowed[one.server]):
@@ -213,6 +226,16 @@ class ResponseRuns:
             whole = allowed.get(slug) is None
             patterns += [f"mcp__{slug}__*"] if whole else [tool.name for tool in offered[slug]]
         return tuple(patterns), listed
+
+
+def _of_the_user(said: Conversation) -> tuple[UserContent, ...]:
+    """The content of input after an earlier response. Raises INVALID `unsupported_parameter`."""
+    for index, message in said.messages:
+        if message.role not in _TYPED:
+            raise unsupported(f"messages.{index}.role", "Input after an earlier response is of the user.")
+    return tuple(
+        part for index, message in said.messages for part in content_of(message.content, f"messages.{index}.content")
+    )
 
 
 def is_stored(run: Run) -> bool:
@@ -258,10 +281,7 @@ def _request(body: ResponseBody, listed: list[JsonValue]) -> JsonObject:
     stated = body.model_dump(mode="json", by_alias=True, exclude_none=True)
     names = ("model", "instructions", "previous_response_id", "background", "store", "tool_choice")
     kept: JsonObject = {name: stated[name] for name in names if name in stated}
-    kept["tools"] = [
-        {"parameters": None, "strict": None, **tool} if tool["type"] == "function" else tool
-        for tool in stated.get("tools", [])
-    ]
+    kept["tools"] = [{**dict.fromkeys(_TOOL_FIELDS[tool["type"]]), **tool} for tool in stated.get("tools", [])]
     text = stated.get("text", {})
     kept["text"] = {"format": {"type": "text"}, **text}
     if body.conversation is not None:

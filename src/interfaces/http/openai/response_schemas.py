@@ -1,9 +1,11 @@
 """The body of a response."""
 
-from typing import Annotated, Literal, cast
+from collections.abc import Iterator
+from typing import Annotated, Literal, TypeVar, cast
 
 from pydantic import Field
 
+from domain.errors import ServiceError
 from domain.json_value import JsonObject
 from domain.runs.limits import LimitSettings
 from domain.runs.model_settings import ModelSettings
@@ -18,7 +20,9 @@ from interfaces.http.openai.bodies import (
     Verbosities,
     schema_of,
 )
-from interfaces.http.openai.errors import unsupported
+from interfaces.http.openai.errors import relocated, unsupported
+
+ToolT = TypeVar("ToolT", bound=OpenAiBody)
 
 _MOST_TOKENS = 10**7
 _ELSEWHERE = ("server_url", "connector_id", "tunnel_id", "authorization", "headers")
@@ -93,12 +97,20 @@ class ResponseBody(SampledBody):
     def client_tools(self) -> tuple[ClientTool, ...]:
         if not self.offers_functions():
             return ()
-        return tuple(
-            decoded_body(Function, tool).to_domain() for tool in self.tools or () if tool.get("type") == "function"
-        )
+        return tuple(tool.to_domain() for tool, _ in self._decoded("function", Function))
 
-    def mcp_tools(self) -> tuple[McpTools, ...]:
-        return tuple(decoded_body(McpTools, tool) for tool in self.tools or () if tool.get("type") == "mcp")
+    def mcp_tools(self) -> tuple[tuple[McpTools, str], ...]:
+        """Each with its path."""
+        return tuple(self._decoded("mcp", McpTools))
+
+    def _decoded(self, kind: str, model: type[ToolT]) -> Iterator[tuple[ToolT, str]]:
+        for path, tool in ((f"tools.{index}", tool) for index, tool in enumerate(self.tools or ())):
+            if tool.get("type") != kind:
+                continue
+            try:
+                yield decoded_body(model, tool), path
+            except ServiceError as error:
+                raise relocated(error, f"{path}.{{}}".format) from error
 
     def model_settings(self) -> ModelSettings:
         return self.settings(

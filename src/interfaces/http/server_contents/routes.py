@@ -15,7 +15,8 @@ from interfaces.http.bodies import MAX_NAME, Body
 from interfaces.http.paths import ServerPath
 from interfaces.http.problems import documented
 from interfaces.http.requests import ApiRequest
-from interfaces.http.server_contents.views import ServerContentsView, ServerContentView, server_contents_view
+from interfaces.http.server_contents.result_views import server_contents_view
+from interfaces.http.server_contents.views import ServerContentsView, ServerContentView
 
 TAG = Tag(name="MCP resources and prompts", description="Resources and prompts of MCP servers, under policy.")
 _MAX_URI = 8_192

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, TypedDict
 
-from application.gateway.contents.list_server_contents import ServerContents
-
 
 class ServerContentsView(TypedDict):
     """What a server lists for an agent, under its own names. The entries are objects of MCP."""
@@ -21,11 +19,3 @@ class ServerContentView(TypedDict):
         Mapping[str, object],
         "The result of MCP: `contents` of a resource, `messages` of a prompt. URIs are those that clients of the gateway see.",
     ]
-
-
-def server_contents_view(found: ServerContents) -> ServerContentsView:
-    return {
-        "resources": [*found.resources],
-        "resource_templates": [*found.templates],
-        "prompts": [*found.prompts],
-    }

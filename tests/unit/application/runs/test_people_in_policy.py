@@ -1,14 +1,19 @@
 """Rules for people and times, through the real loop."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from pytest_mock import MockerFixture
 
+from application.runs.execution.interruption import Interrupted, StopReason, TimeUp
+from application.tools.toolset import Toolset
 from domain.identity.organization_group import OrganizationGroup
 from domain.ids import ApiKeyId, GroupId
 from domain.policy.condition import Condition
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
 from domain.runs.events import RunEventType
+from domain.runs.limits import IncompleteReason
 from domain.runs.run import RunStatus
 from tests.builders import ORG, START
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, text_reply
@@ -104,3 +109,63 @@ async def test_a_run_of_a_schedule_is_restricted_by_a_rule_for_people_and_permit
     run_id = await harness.start(principal=replace(ADMIN, key_id=ApiKeyId("schedule:sch_1")))
     await harness.worker.execute(run_id)
     assert harness.server_calls() == []
+
+
+def stopping_before_calls_are_decided(harness: RunHarness, reason: Exception, mocker: MockerFixture) -> None:
+    """What policy says after a reply is not found out in time, or before the run is stopped."""
+    toolset = harness.catalog.toolset
+
+    async def late(*args: Any, **kwargs: Any) -> Toolset:
+        if harness.model.requests:
+            raise reason
+        return await toolset(*args, **kwargs)
+
+    mocker.patch.object(harness.catalog, "toolset", side_effect=late)
+
+
+@pytest.mark.requirement("A7", "A10")
+async def test_a_reply_whose_time_is_up_before_its_calls_are_decided_is_stored_and_counted(
+    mocker: MockerFixture,
+) -> None:
+    harness = a_harness(Condition(groups=("Leads",)), replace(asks(PAY), text="I pay."))
+    await harness.warm_up()
+    stopping_before_calls_are_decided(harness, TimeUp(), mocker)
+    run_id = await harness.start(principal=ANN)
+    await harness.worker.execute(run_id)
+
+    run = harness.run(run_id)
+    assert (run.status, run.incomplete_reason, run.output) == (
+        RunStatus.INCOMPLETE,
+        IncompleteReason.TIMEOUT,
+        "I pay.",
+    )
+    [(_, spent)] = harness.state.spent
+    assert (run.usage.tokens, run.usage.cost_usd) == (
+        spent.usage.input_tokens + spent.usage.output_tokens,
+        spent.usage.cost_usd,
+    )
+    assert run.usage.tokens > 0
+    assert harness.server_calls() == []
+    assert_consistent(harness, run_id)
+
+
+@pytest.mark.requirement("A10", "A12")
+async def test_a_reply_whose_run_is_cancelled_before_its_calls_are_decided_is_counted_and_discarded(
+    mocker: MockerFixture,
+) -> None:
+    harness = a_harness(Condition(groups=("Leads",)), replace(asks(PAY), text="I pay."))
+    await harness.warm_up()
+    stopping_before_calls_are_decided(harness, Interrupted(StopReason.CANCELLED), mocker)
+    run_id = await harness.start(principal=ANN)
+    await harness.worker.execute(run_id)
+
+    run = harness.run(run_id)
+    assert run.status is RunStatus.CANCELLED
+    [(_, spent)] = harness.state.spent
+    assert (run.usage.tokens, run.usage.cost_usd) == (
+        spent.usage.input_tokens + spent.usage.output_tokens,
+        spent.usage.cost_usd,
+    )
+    [discarded] = harness.of_type(run_id, RunEventType.MESSAGE_DISCARDED)
+    assert discarded["reason"] == "run_cancelled"
+    assert_consistent(harness, run_id)

@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.unit.interfaces.cli.fake_service import FakeService, agent_document
+from tests.unit.interfaces.cli.fake_service import FakeService, agent_document, run_document
 
 
 @pytest.mark.requirement("U6")
@@ -29,6 +29,25 @@ def test_runs_are_listed_under_conditions_in_an_order() -> None:
         "limit": "50",
     }
     assert "--order" in service.run("run", "list", "--order", "fastest").err
+
+
+@pytest.mark.requirement("U6")
+def test_runs_are_counted_under_the_same_conditions() -> None:
+    service = FakeService().on("GET", "/v1/runs/count", {"count": 1_000, "has_more": True})
+    told = service.run("run", "list", "--count", "--status", "failed", "--order", "oldest")
+    assert (told.out, told.err) == ("1000\n", "There are more.\n")
+    assert dict(service.requests[-1].url.params) == {"status": "failed"}
+    assert service.run("run", "list", "--count", "--json").json == {"count": 1_000, "has_more": True}
+
+
+@pytest.mark.requirement("U6")
+def test_a_page_without_runs_is_no_end() -> None:
+    """Runs that no index has are searched for page by page."""
+    found = run_document()
+    service = FakeService().on(
+        "GET", "/v1/runs", {"data": [], "next_cursor": "on"}, {"data": [found], "next_cursor": None}
+    )
+    assert service.run("run", "list", "--model", "rare:one", "--json").json["data"] == [found]
 
 
 @pytest.mark.requirement("U6")
