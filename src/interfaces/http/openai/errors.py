@@ -1,7 +1,6 @@
 """Maps errors to OpenAI's shape: `{"error": {message, type, code, param}}`."""
 
 import logging
-import re
 from collections.abc import Callable, Mapping
 from typing import TypedDict
 
@@ -28,7 +27,6 @@ _TYPES = {
     409: "conflict_error",
     429: "rate_limit_error",
 }
-_NUMBER = re.compile(r"\.(\d+)(?=\.|$)")
 _OF_CHATS = {
     "output_schema": "response_format",
     "model_settings.effort": "reasoning_effort",
@@ -139,7 +137,8 @@ def _own(path: str, names: Mapping[str, str]) -> str:
     """Where the client's protocol has what we have at this path, as its clients write it: `input[2].content[0].text`."""
     first = path if path in names else path.partition(".")[0]
     own = names[first] if first in names else path.removeprefix("model_settings.").removeprefix("limits.")
-    return _NUMBER.sub(r"[\1]", own)
+    start, *steps = own.split(".")
+    return start + "".join(f"[{step}]" if step.isdigit() else f".{step}" for step in steps)
 
 
 def _from_unexpected(request: AnyRequest, exc: Exception) -> Response[ErrorView]:
