@@ -3,6 +3,7 @@ controls, fillers, runs of variation selectors."""
 
 import json
 import re
+from functools import cache
 
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -18,19 +19,24 @@ _HIDDEN = (
 
 def hides_text(text: str) -> bool:
     """Whether the text has characters that people do not see, beyond what emoji and scripts need."""
-    return not text.isascii() and re.search(_HIDDEN, text) is not None
+    return not text.isascii() and _hidden().search(text) is not None
 
 
 def revealed(text: str) -> str:
     """The text for people, with hidden characters as `\\u202e` or `\\U000e0041`."""
-    return text if text.isascii() else re.sub(_HIDDEN, lambda found: "".join(map(escaped, found[0])), text)
+    return text if text.isascii() else _hidden().sub(lambda found: "".join(map(escaped, found[0])), text)
 
 
 def revealed_json(document: str) -> str:
     """A JSON text for people, with hidden characters as escapes of JSON. Its value stays the same."""
-    return document if document.isascii() else re.sub(_HIDDEN, lambda found: json.dumps(found[0])[1:-1], document)
+    return document if document.isascii() else _hidden().sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 
 def escaped(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+@cache
+def _hidden() -> re.Pattern[str]:
+    return re.compile(_HIDDEN)

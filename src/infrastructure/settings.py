@@ -298,7 +298,6 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
 
 def load_settings(**replaced: str) -> Settings:
     """The environment's settings, with some `replaced`. Raises SettingsError naming every invalid one."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for them reads all packages' metadata
     try:
         settings = Settings.model_validate({**_given(), **replaced})
     except ValidationError as error:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Hashable
+from functools import cache
 from typing import Any
 
 import yaml
@@ -75,8 +76,13 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     """Characters that YAML folds or treats as line ends are escaped."""
-    style = '"' if re.search(_ODD, text) else "|" if "\n" in text else None
+    style = '"' if _odd().search(text) else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+@cache
+def _odd() -> re.Pattern[str]:
+    return re.compile(_ODD)
 
 
 _Dumper.add_representer(str, _text)

@@ -9,6 +9,7 @@ this module.
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 
 _MAX_WORD = 64
 _MAX_QUERY_WORDS = 20
@@ -100,7 +101,12 @@ def words_of(text: str) -> list[str]:
 def _folded(text: str) -> str:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     bare = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return re.sub(_UNSPACED, r" \1 ", bare)
+    return _unspaced().sub(r" \1 ", bare)
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    return re.compile(_UNSPACED)
 
 
 def _singular(word: str) -> str:

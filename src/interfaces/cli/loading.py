@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from interfaces.cli.shared_methods import shared_methods
-
 _UNUSED = ("fast_depends", "fastapi", "flask", "greenlet", "pydantic_settings", "rich", "starlette", "werkzeug")
 """Optional imports of dependency-injector and structlog that we do not use: a tenth of the start, and
 some megabytes."""
@@ -17,7 +15,7 @@ some megabytes."""
 def loading() -> Iterator[None]:
     """Context for importing the service, before any threads start. Garbage collection is off
     inside, because it would take a quarter of the time. Loaded objects are exempt from later
-    collections. Dataclasses share their methods."""
+    collections."""
     modules: dict[str, ModuleType | None] = sys.modules  # type: ignore[assignment]
     left_out = [name for name in _UNUSED if name not in modules]
     collecting = gc.isenabled()
@@ -25,8 +23,7 @@ def loading() -> Iterator[None]:
     # For Python an entry of None means that the module does not exist.
     modules.update(dict.fromkeys(left_out))
     try:
-        with shared_methods():
-            yield
+        yield
     finally:
         for name in left_out:
             del modules[name]

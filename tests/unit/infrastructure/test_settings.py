@@ -1,6 +1,5 @@
 """Settings from the environment: defaults, errors a person can act on, hints for typing mistakes."""
 
-import os
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -38,19 +37,6 @@ def test_everything_has_a_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert settings.mcp_enabled
     assert not settings.traces_to_langfuse
     assert settings.secret_values == ()
-
-
-@pytest.mark.parametrize("given", [None, "logfire-plugin"])
-def test_pydantic_looks_for_no_plugins_unless_the_environment_says_which(
-    given: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PYDANTIC_DISABLE_PLUGINS", given or "")
-    if given is None:
-        monkeypatch.delenv("PYDANTIC_DISABLE_PLUGINS")
-
-    load_settings()
-
-    assert os.environ["PYDANTIC_DISABLE_PLUGINS"] == (given or "__all__")
 
 
 def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
