@@ -35,6 +35,8 @@ class WebhookEvent(StrEnum):
     CLIENT_TOOL_CALLED = "run.client_tool_called"
     ACCOUNT_REQUIRED = "account.required"
     AUTHORIZATION_REQUIRED = "mcp_server.authorization_required"
+    OTHER = "other"
+    """One that a later version stored, which delivers it."""
 
 
 NOTICES = (

@@ -201,7 +201,7 @@ _OF_MODEL = Walk(
 @pytest.mark.requirement("U6")
 async def test_a_page_of_runs_of_a_model_reads_a_bounded_part_of_an_index(sqlite: SqliteDatabase) -> None:
     """Requests have no order by time, so that a page is what the next runs have; their end is read from the index alone."""
-    end = End(created_at=START, id=RUN, sort=sort_of(RunOrder.NEWEST))
+    end = End(at=START, sort=sort_of(RunOrder.NEWEST))
     page = select_run.where(*conditions(ORG, _OF_MODEL.wanted), end.bounds).order_by(*_SORTED).limit(51)
 
     def plan(connection: Connection, statement: Select[Any]) -> list[str]:

@@ -9,10 +9,11 @@ from application.system.pages import PageRequest
 from domain.ids import RunId
 from domain.runs.run import RunStatus
 from infrastructure.events.wakeups import InProcessWakeups
+from infrastructure.persistence.columns.paging import decode_cursor
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.runs.store import SqlRunStore
 from infrastructure.secrets.secret_box import SecretBox
-from tests.builders import KEY, ORG, after
+from tests.builders import KEY, ORG, a_thread, a_thread_id, after
 from tests.contract.run_steps import run_number, start
 from tests.contract.stores import Stores
 
@@ -71,3 +72,27 @@ async def test_a_full_page_ends_before_its_walk(stores: Stores, database: Databa
 async def test_what_an_index_has_is_not_walked(stores: Stores, database: Database, wanted: RunFilter) -> None:
     await eleven_runs(stores)
     assert len(await pages(database, wanted, RunOrder.NEWEST)) == 1
+
+
+@pytest.mark.parametrize("order", [RunOrder.NEWEST, RunOrder.OLDEST])
+async def test_the_end_of_a_walk_tells_nothing_of_a_run_that_is_not_seen_and_misses_no_run_of_its_time(
+    stores: Stores, database: Database, order: RunOrder
+) -> None:
+    runs = [run_number(number) for number in range(1, 6)]
+    # The walk ends at the third run, which is of another team and as old as the one before and the one behind it.
+    runs[1:4] = [replace(each, created_at=after(3)) for each in runs[1:4]]
+    thread = replace(a_thread(a_thread_id(2)), team="finance")
+    await stores.threads.add(thread)
+    runs[2] = replace(runs[2], thread_id=thread.id, team="finance")
+    for each in runs:
+        await start(stores, each)
+    store = SqlRunStore(database=database, wakeups=InProcessWakeups(), box=SecretBox(["a key"]), walked=3)
+    wanted = RunFilter(model=runs[0].model)
+    request = PageRequest(teams=frozenset({"sales"}))
+    page = await store.page(ORG, wanted, request, order)
+    assert page.next_cursor is not None
+    assert decode_cursor(page.next_cursor)[1] == ""
+    rest = await store.page(ORG, wanted, request.next(page.next_cursor), order)
+    seen = [runs[place].id for place in (0, 1, 3, 4)]
+    found = [run.id for run in (*page.items, *rest.items)]
+    assert found == (seen if order is RunOrder.OLDEST else seen[::-1])

@@ -26,22 +26,25 @@ class Walk:
     length: int = SEARCHED
 
     def end(self, connection: Connection) -> "End | None":
-        """The last run of the walk; None if fewer are left."""
-        row = connection.execute(self.last).first()
-        return None if row is None else End(created_at=row.created_at, id=row.id, sort=self._sort)
+        """When the last run of the walk was created; None if fewer are left."""
+        at = connection.execute(self.last).scalar()
+        return None if at is None else End(at=at, sort=self._sort)
 
     @property
-    def last(self) -> Select[tuple[datetime, str]]:
+    def last(self) -> Select[tuple[datetime]]:
         """Reads the end by the index of the organization's runs."""
         wanted, sort = self.wanted, self._sort
-        walked = select(*_PLACE).where(run.c.organization_id == self.organization_id)
+        walked = select(run.c.created_at).where(run.c.organization_id == self.organization_id)
         if wanted.since is not None:
             walked = walked.where(run.c.created_at >= wanted.since)
         if wanted.until is not None:
             walked = walked.where(run.c.created_at < wanted.until)
         if self.request.cursor is not None:
             number, after = decode_cursor(self.request.cursor)
-            begin = _place("walk", sort.value_of(number), after)
+            begin = tuple_(
+                bindparam("walk_at", sort.value_of(number), type_=run.c.created_at.type),
+                bindparam("walk_id", after, type_=run.c.id.type),
+            )
             walked = walked.where(tuple_(*_PLACE) > begin if sort.ascending else tuple_(*_PLACE) < begin)
         order = _PLACE if sort.ascending else tuple(column.desc() for column in _PLACE)
         return walked.order_by(*order).offset(self.length - 1).limit(1)
@@ -53,25 +56,20 @@ class Walk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The run at which a walk ends."""
+    """The time at which a walk ends, with all runs of this time. The run may be one that the caller does not see, so that the
+    cursor has no id."""
 
-    created_at: datetime
-    id: str
+    at: datetime
     sort: Sort
 
     @property
     def cursor(self) -> str:
-        """Where the next page begins."""
-        return encode_cursor(self.sort.number_of(self.created_at), self.id)
+        """Where the next page begins: behind each run of this time."""
+        number = self.sort.number_of(self.at)
+        return encode_cursor(number + 1 if self.sort.ascending else number)
 
     @property
     def bounds(self) -> ColumnElement[bool]:
         """Whether a run is not behind the end."""
-        end = _place("end", self.created_at, self.id)
-        return tuple_(*_PLACE) <= end if self.sort.ascending else tuple_(*_PLACE) >= end
-
-
-def _place(name: str, at: datetime, run_id: str) -> ColumnElement[tuple[datetime, str]]:
-    return tuple_(
-        bindparam(f"{name}_at", at, type_=run.c.created_at.type), bindparam(f"{name}_id", run_id, type_=run.c.id.type)
-    )
+        end = bindparam("end_at", self.at, type_=run.c.created_at.type)
+        return run.c.created_at <= end if self.sort.ascending else run.c.created_at >= end

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Select, bindparam, select
@@ -10,7 +11,7 @@ from application.webhooks.announcing import Announcement, announced, pushed
 from domain.ids import RunId
 from domain.runs.events import NewEvent
 from domain.runs.run import Run
-from domain.webhooks.delivery import OPEN_STATES, WebhookDelivery
+from domain.webhooks.delivery import OPEN_STATES, WebhookDelivery, WebhookEvent
 from infrastructure.persistence.columns.fields import row_fields
 from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import Prepared, prepared_insert
@@ -23,8 +24,14 @@ select_deliveries: Select[Any] = select(*(column for column in webhook_delivery.
 is_open = webhook_delivery.c.state.in_(
     bindparam("open_states", [state.value for state in OPEN_STATES], expanding=True, literal_execute=True)
 )
+_KNOWN = {event.value: event for event in WebhookEvent if event is not WebhookEvent.OTHER}
+# Others are left to processes of the version that stored them.
+is_known = webhook_delivery.c.event.in_(bindparam("known_events", sorted(_KNOWN), expanding=True, literal_execute=True))
 
-_delivery = row_fields(WebhookDelivery)
+_delivery = row_fields(
+    WebhookDelivery,
+    codecs={WebhookEvent: (attrgetter("value"), lambda stored: _KNOWN.get(stored, WebhookEvent.OTHER))},
+)
 _attempts = row_fields(
     WebhookDelivery,
     only=(

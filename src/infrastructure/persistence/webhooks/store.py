@@ -24,7 +24,7 @@ from infrastructure.persistence.secrets.box import SecretBox
 from infrastructure.persistence.tables import push_config, run_request, webhook_delivery
 from infrastructure.persistence.tables.owners import team_of_delivery
 from infrastructure.persistence.webhooks.push_targets import target_of
-from infrastructure.persistence.webhooks.rows import delivery_of, is_open, select_deliveries, state_row
+from infrastructure.persistence.webhooks.rows import delivery_of, is_known, is_open, select_deliveries, state_row
 from infrastructure.persistence.webhooks.urls import webhook_of
 
 logger = logging.getLogger(__name__)
@@ -36,12 +36,15 @@ _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, ServiceError)
 _table = webhook_delivery.c
 _lane = (_table.organization_id + " " + _table.receiver).cast(Text)
 _next_due = select(func.min(_table.next_attempt_at)).where(
-    is_open, _lane.not_in(bindparam("full_lanes", expanding=True))
+    is_open, is_known, _lane.not_in(bindparam("full_lanes", expanding=True))
 )
 # Rows that another process is claiming are skipped.
 _due = (
     select_deliveries.where(
-        is_open, _table.next_attempt_at <= bindparam("moment"), _lane.not_in(bindparam("full_lanes", expanding=True))
+        is_open,
+        is_known,
+        _table.next_attempt_at <= bindparam("moment"),
+        _lane.not_in(bindparam("full_lanes", expanding=True)),
     )
     .order_by(_table.next_attempt_at, _table.id)
     .limit(bindparam("at_most"))
@@ -108,7 +111,7 @@ class SqlWebhookDeliveryStore:
     async def claim(
         self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
     ) -> tuple[ClaimedDelivery, ...]:
-        """Claim due deliveries. Unreadable ones are skipped for an hour and delay no others."""
+        """Claim due deliveries. Ones with unreadable contents are skipped for an hour and delay no others."""
         room = {_lane_key(lane): per_lane - count for lane, count in busy.items()}
         wanted = {
             "moment": at,
@@ -119,19 +122,14 @@ class SqlWebhookDeliveryStore:
         def unit(connection: Connection) -> tuple[ClaimedDelivery, ...]:
             left = dict(room)
             taken: list[WebhookDelivery] = []
-            unreadable: list[str] = []
             for row in connection.execute(_due, wanted).all():
-                try:
-                    found = delivery_of(row)
-                except _UNREADABLE:
-                    unreadable.append(row.id)
-                    continue
+                found = delivery_of(row)
                 key = _lane_key(Lane(organization_id=found.organization_id, receiver=found.receiver))
                 left[key] = left.get(key, per_lane) - 1
                 after = found.taken(until=until)
                 if left[key] >= 0 and _changed(connection, found, after):
                     taken.append(after)
-            claimed = _with_contents(connection, taken, unreadable, self._box)
+            claimed, unreadable = _with_contents(connection, taken, self._box)
             if unreadable:
                 logger.error("cannot read webhook deliveries", extra={"webhook_deliveries": unreadable})
                 connection.execute(_set_aside, {"unreadable": unreadable, "moment": at + UNREADABLE_FOR})
@@ -193,20 +191,21 @@ def _changed(connection: Connection, seen: WebhookDelivery, after: WebhookDelive
 
 
 def _with_contents(
-    connection: Connection, taken: list[WebhookDelivery], unreadable: list[str], box: SecretBox
-) -> tuple[ClaimedDelivery, ...]:
-    """The deliveries with their contents. Ids of unreadable ones are added to `unreadable`."""
+    connection: Connection, taken: list[WebhookDelivery], box: SecretBox
+) -> tuple[tuple[ClaimedDelivery, ...], list[str]]:
+    """The deliveries with their contents, and the ids of unreadable ones."""
     if not taken:
-        return ()
+        return (), []
     rows = {row.id: row for row in connection.execute(_contents, {"taken": [each.id for each in taken]})}
     found: list[ClaimedDelivery] = []
+    unreadable: list[str] = []
     for each in taken:
         row = rows[each.id]
         try:
             found.append(_claimed(each, row, box))
         except _UNREADABLE:
             unreadable.append(each.id)
-    return tuple(found)
+    return tuple(found), unreadable
 
 
 def _claimed(delivery: WebhookDelivery, row: AnyRow, box: SecretBox) -> ClaimedDelivery:
