@@ -100,7 +100,7 @@ def sql_stores(database: Database) -> Stores:
         users=(users := SqlUserStore(database=database)),
         user_access=users,
         console_sessions=SqlConsoleSessionStore(database=database),
-        impersonations=SqlImpersonationStore(database=database),
+        impersonations=SqlImpersonationStore(database=database, wakeups=wakeups),
         provisioned=SqlProvisioningStore(database=database),
         groups=SqlGroupStore(database=database),
         organization_groups=SqlOrganizationGroupStore(database=database),

@@ -218,7 +218,7 @@ def in_memory_stores(state: InMemoryState, wakeups: InProcessWakeups) -> Stores:
         users=(users := InMemoryUserStore(state)),
         user_access=users,
         console_sessions=InMemoryConsoleSessionStore(state),
-        impersonations=InMemoryImpersonationStore(state),
+        impersonations=InMemoryImpersonationStore(state, wakeups),
         provisioned=InMemoryProvisioningStore(state),
         groups=InMemoryGroupStore(state),
         organization_groups=InMemoryOrganizationGroupStore(state),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from application.identity.key_validity import access_topic
 from application.identity.ports import SessionFilter
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction, AuditEvent
@@ -55,7 +56,9 @@ async def test_an_open_impersonation_is_ended_once(people: Stores) -> None:
     await people.impersonations.add(first, audit(1))
     await people.impersonations.add(expired, audit(2))
     assert not await people.impersonations.end(OTHER_ORG, first.id, audit(3))
-    assert await people.impersonations.end(ORG, first.id, audit(3, at_s=60))
+    async with people.wakeups.subscribe(access_topic(ORG)) as woken:
+        assert await people.impersonations.end(ORG, first.id, audit(3, at_s=60))
+        assert await woken.wait(0), "who watches as the user is told"
     assert await people.impersonations.get(ORG, first.id) == replace(first, ended_at=after(60))
     assert not await people.impersonations.end(ORG, first.id, audit(4, at_s=61))
     assert not await people.impersonations.end(ORG, expired.id, audit(5, at_s=3_600))

@@ -32,6 +32,17 @@ async def test_tools_wait_that_are_listed_in_quarantine_and_not_rejected(stores:
     assert await stores.quarantine_counts.awaiting(OTHER_ORG) == {}
 
 
+async def test_tools_of_servers_that_are_not_seen_are_not_counted(stores: Stores) -> None:
+    await stores.servers.add(a_server(), created())
+    ledger = a_server(OTHER_SERVER, slug="ledger")
+    await stores.servers.add(replace(ledger, config=replace(ledger.config, team="finance")), created(2))
+    for server_id in (SERVER, OTHER_SERVER):
+        catalog = a_catalog(tools=(a_definition("new"),))
+        await stores.catalogs.save(ORG, replace(catalog, server_id=server_id, quarantined={"new": None}))
+    seen = {teams: await stores.quarantine_counts.awaiting(ORG, teams=teams) for teams in (frozenset({"sales"}), None)}
+    assert seen == {frozenset({"sales"}): {SERVER: 1}, None: {SERVER: 1, OTHER_SERVER: 1}}
+
+
 async def test_a_long_list_that_was_stored_in_pieces_is_counted_once(stores: Stores) -> None:
     await stores.servers.add(a_server(), created())
     names = [f"tool_{number:03}" for number in range(300)]

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
+from application.identity.key_validity import access_topic
+from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
 from domain.identity.impersonation import SHOWN_FOR, Impersonation
 from domain.ids import ImpersonationId, OrganizationId, UserId
@@ -12,8 +14,9 @@ from tests.doubles.state import InMemoryState
 class InMemoryImpersonationStore:
     """The `ImpersonationStore` port over shared in-memory tables."""
 
-    def __init__(self, state: InMemoryState) -> None:
+    def __init__(self, state: InMemoryState, wakeups: Wakeups) -> None:
         self._state = state
+        self._wakeups = wakeups
 
     async def add(self, begun: Impersonation, audit: AuditEvent) -> None:
         """Store an impersonation, and drop old ones."""
@@ -51,4 +54,5 @@ class InMemoryImpersonationStore:
             return False
         self._state.impersonations[impersonation_id] = replace(found, ended_at=audit.at)
         self._state.record(audit)
+        self._wakeups.wake(access_topic(organization_id))
         return True

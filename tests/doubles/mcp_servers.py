@@ -9,6 +9,7 @@ from domain.ids import McpServerId, OrganizationId
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.pinning import DefinitionState, pinned_tool, with_approved, with_rejected
 from domain.mcp.server import McpServer
+from domain.teams import Teams, sees
 from tests.doubles.owners import require_group, seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
@@ -148,12 +149,14 @@ class InMemoryQuarantineCounts:
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
 
-    async def awaiting(self, organization_id: OrganizationId) -> dict[McpServerId, int]:
+    async def awaiting(self, organization_id: OrganizationId, *, teams: Teams = None) -> dict[McpServerId, int]:
         """Of each server that has any."""
         return {
             server_id: catalog.awaiting_approval
             for server_id, catalog in self._state.catalogs.items()
-            if self._state.servers[server_id].organization_id == organization_id and catalog.awaiting_approval
+            if (server := self._state.servers[server_id]).organization_id == organization_id
+            and sees(teams, server.team)
+            and catalog.awaiting_approval
         }
 
 

@@ -11,13 +11,15 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.server import McpServer
+from domain.teams import Teams
 
 _AT_ONCE = 8
 
 
 class QuarantineCounts(Protocol):
-    async def awaiting(self, organization_id: OrganizationId) -> Mapping[McpServerId, int]:
-        """How many listed tools of each server wait for a person. Servers without any are left out."""
+    async def awaiting(self, organization_id: OrganizationId, *, teams: Teams = None) -> Mapping[McpServerId, int]:
+        """How many listed tools of each server wait for a person. Servers without any are left out, and of those that teams
+        own all but those of `teams`."""
         ...
 
 

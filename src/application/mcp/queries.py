@@ -105,9 +105,9 @@ class CountQuarantinedTools:
         self._counts = quarantine_counts
 
     async def execute(self, principal: Principal) -> Mapping[McpServerId, int]:
-        """How many tools of each server wait for approval. Servers without any are left out."""
+        """How many tools of each server that the caller sees wait for approval. Servers without any are left out."""
         principal.require(Role.VIEWER)
-        return await self._counts.awaiting(principal.organization_id)
+        return await self._counts.awaiting(principal.organization_id, teams=principal.visible_teams)
 
 
 class GetMcpServerTools:

@@ -20,7 +20,7 @@ _REMEMBERED = 10_000
 class MissingGrantNotices(Protocol):
     async def add(self, server: McpServer, *, at: datetime) -> None:
         """Store the notice that a person must authorize the server, unless it was stored for this version of the server and its
-        newest grant, or the server is gone."""
+        newest grant, or the server is gone or was authorized after `at`."""
         ...
 
 
@@ -28,7 +28,7 @@ class TellMissingGrants:
     """Rules:
     - A server that has refused a request for want of a grant is noted in the process of the request, and told once; again after
       it was changed, or another grant has ended.
-    - What cannot be stored is tried again.
+    - What cannot be stored is tried again, and holds up no other.
     """
 
     def __init__(self, *, notices: MissingGrantNotices) -> None:
@@ -48,13 +48,20 @@ class TellMissingGrants:
         await when_due(self._step, task="missing-grants", retry_s=_RETRY_S, wait=self._noted)
 
     async def execute(self) -> None:
-        """Tell what was noted."""
+        """Tell what was noted. Raises what prevented some of it in the end."""
+        failures: list[Exception] = []
         for server_id, noted in [*self._found.items()]:
             server, since = noted
-            await self._notices.add(server, at=since)
+            try:
+                await self._notices.add(server, at=since)
+            except Exception as error:  # noqa: BLE001  # raised below
+                failures.append(error)
+                continue
             self._told.put(server_id, (server.version, since))
             if self._found[server_id] is noted:
                 del self._found[server_id]
+        if failures:
+            raise ExceptionGroup("notices of missing grants", failures)
 
     async def _step(self) -> float:
         self._news.clear()

@@ -6,11 +6,13 @@ import pytest
 
 from application.identity.key_validity import access_topic
 from application.runs.ports import events_topic, status_topic
+from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import RunId
-from tests.builders import ORG
+from tests.builders import ORG, an_audit_event
 from tests.composition import MODEL
-from tests.integration.http.service import Act, Service, problem_of, token_of
+from tests.integration.http.service import PLATFORM, Act, Service, problem_of, token_of
+from tests.people_builders import USER, a_console_session, a_provider, a_user
 
 VIEWER = token_of(Role.VIEWER)
 
@@ -55,6 +57,32 @@ async def test_who_watches_is_woken_when_the_access_of_callers_changes(service: 
     async with service.wakeups.subscribe(access_topic(ORG), access_topic(None)) as woken:
         assert not await woken.wait(0)
         assert (await service.call("DELETE", "/v1/api-keys/key_viewer")).status_code == 200
+        assert await woken.wait(10)
+
+
+@pytest.mark.requirement("C6", "P2")
+@pytest.mark.parametrize("end", ["session", "group", "impersonation"])
+async def test_who_watches_is_woken_when_what_they_watch_with_ends(service: Service, end: str) -> None:
+    run_id = await a_run_at_rest(service)
+    assert (await service.call("GET", f"/v1/runs/{run_id}/wait?timeout_s=0", token=VIEWER)).status_code == 200
+    await service.stores.identity_providers.add(a_provider(), an_audit_event(1))
+    await service.stores.user_access.add(a_user(), an_audit_event(2, action=AuditAction.USER_CREATED))
+    match end:
+        case "session":
+            session = a_console_session(holder="key_viewer")
+            await service.stores.console_sessions.add(session)
+            path = f"/v1/sessions/{session.id}"
+        case "group":
+            group = await service.call("POST", "/v1/groups", json={"name": "sales", "members": [USER]})
+            path = f"/v1/groups/{group.json()['id']}"
+        case _:
+            begun = await service.call(
+                "POST", f"/v1/users/{USER}/impersonation", json={"reason": "Ticket 4711"}, token=PLATFORM
+            )
+            path = f"/v1/sessions/{begun.json()['id']}"
+    async with service.wakeups.subscribe(access_topic(ORG)) as woken:
+        assert not await woken.wait(0)
+        assert (await service.call("DELETE", path)).status_code in (200, 204)
         assert await woken.wait(10)
 
 

@@ -138,6 +138,20 @@ async def test_a_node_that_needs_an_account_says_whose(stores: Stores) -> None:
     assert body["data"] == {"workflow_run_id": ID, "workflow_id": WORKFLOW, "node_id": "ask", "user_id": USER}
 
 
+async def test_a_server_that_was_authorized_before_its_notice_is_stored_is_not_told(
+    stores: Stores, database: Database
+) -> None:
+    await with_webhook(stores)
+    await stores.servers.add(a_server(), an_audit_event(301, action=AuditAction.MCP_SERVER_CREATED))
+    grants = SqlOAuthStore(database=database, box=SecretBox(["a key"]))
+    assert await grants.save(OWNER, replace(GRANT, obtained_at=after(2)))
+    notices = SqlMissingGrantNotices(database=database, wakeups=InProcessWakeups())
+    await notices.add(a_server(), at=after(1))
+    assert await told(stores) == {}
+    await notices.add(a_server(), at=after(3))
+    assert [*await told(stores)] == ["authorization:files"]
+
+
 async def test_a_server_without_a_grant_is_told_once_for_each_grant_that_ended(
     stores: Stores, database: Database
 ) -> None:

@@ -4,6 +4,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
+from application.identity.key_validity import access_topic
+from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
 from domain.identity.impersonation import SHOWN_FOR, Impersonation
 from domain.ids import ImpersonationId, OrganizationId, UserId
@@ -39,10 +41,11 @@ _impersonation = row_fields(Impersonation)
 
 
 class SqlImpersonationStore:
-    """The `ImpersonationStore` port."""
+    """The `ImpersonationStore` port. The end of one wakes who watches as the user."""
 
-    def __init__(self, *, database: Database) -> None:
+    def __init__(self, *, database: Database, wakeups: Wakeups) -> None:
         self._database = database
+        self._wakeups = wakeups
 
     async def add(self, begun: Impersonation, audit: AuditEvent) -> None:
         wanted = {"of_organization": begun.organization_id, "moment": begun.created_at - SHOWN_FOR}
@@ -85,4 +88,6 @@ class SqlImpersonationStore:
             record(connection, audit)
             return True
 
-        return await self._database.write(unit, scope=organization_id)
+        return await self._database.write(
+            unit, scope=organization_id, after_commit=lambda _: self._wakeups.wake(access_topic(organization_id))
+        )

@@ -32,6 +32,8 @@ class SqlMissingGrantNotices:
             if connection.execute(stored_server, wanted).first() is None:
                 return
             granted_at = connection.execute(_granted_at, wanted).scalar_one()
+            if granted_at is not None and granted_at > at:
+                return
             add_notices(connection, [of_missing_grant(server, granted_at=granted_at, at=at)])
 
         await self._database.write(

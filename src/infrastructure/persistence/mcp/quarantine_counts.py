@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, Text, bindparam, func, select, type_coerce
 
 from domain.ids import McpServerId, OrganizationId
+from domain.teams import Teams
+from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
 from infrastructure.persistence.mcp.definition_rows import first_position
 from infrastructure.persistence.mcp.rows import CHANGED, LIST_RANGE, NEW
@@ -30,12 +32,13 @@ class SqlQuarantineCounts:
     def __init__(self, *, database: Database) -> None:
         self._database = database
 
-    async def awaiting(self, organization_id: OrganizationId) -> Mapping[McpServerId, int]:
+    async def awaiting(self, organization_id: OrganizationId, *, teams: Teams = None) -> Mapping[McpServerId, int]:
+        statement = awaiting.where(*seen_by(teams, mcp_server.c.team))
 
         def unit(connection: Connection) -> dict[McpServerId, int]:
             return {
                 McpServerId(row.server_id): row.tools
-                for row in connection.execute(awaiting, {"organization_id": organization_id}).all()
+                for row in connection.execute(statement, {"organization_id": organization_id}).all()
                 if row.list == first_position(connection, row.server_id) // LIST_RANGE
             }
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -10,11 +11,13 @@ from pytest_mock import MockerFixture, MockType
 
 from application.mcp.ports import ServerState, ServerStatus
 from application.mcp.tell_missing_grants import MissingGrantNotices, TellMissingGrants
+from domain.ids import McpServerId
 from domain.mcp.auth import AuthorizationCodeAuth
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
-from tests.builders import START, a_server, after
+from tests.builders import START, a_server, after, numbered
 
 pytestmark = pytest.mark.requirement("U6")
+OTHER_SERVER = McpServerId(numbered("mcp", 2))
 
 
 @pytest.fixture
@@ -67,6 +70,19 @@ async def test_other_states_and_servers_that_nobody_authorizes_are_not_told(
     tell.changed(a_server(), refused())
     await tell.execute()
     notices.add.assert_not_called()
+
+
+async def test_a_server_whose_notice_cannot_be_stored_holds_up_no_other(
+    tell: TellMissingGrants, notices: MockType
+) -> None:
+    broken, other = authorized_by_a_person(), replace(authorized_by_a_person(), id=OTHER_SERVER)
+    for server in (broken, other):
+        tell.changed(server, refused())
+    notices.add.side_effect = [RuntimeError("away"), None, None]
+    with pytest.raises(ExceptionGroup):
+        await tell.execute()
+    await tell.execute()
+    assert [call.args[0] for call in notices.add.await_args_list] == [broken, other, broken]
 
 
 @pytest.fixture
