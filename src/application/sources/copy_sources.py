@@ -21,7 +21,7 @@ MAX_COPIED_BYTES = 256 * 1024 * 1024
 class CopySources:
     """The `SourceCopier` port of threads. Rules:
     - A copy has the name, the bytes, the text and the time of its original, another id and no run.
-    - With `until`, only files that were there then are copied.
+    - Files that were there at `until` are copied.
     - More than 256 MiB in sum are rejected before anything is copied.
     - A file that is deleted meanwhile is left out.
     - Each copy is audited as `source.added` with the id of its original.
@@ -38,11 +38,9 @@ class CopySources:
         self._clock = clock
         self._ids = ids
 
-    async def execute(
-        self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime | None = None
-    ) -> None:
+    async def execute(self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime) -> None:
         known = await self._sources.of_thread(principal.organization_id, origin)
-        originals = [each for each in known if until is None or each.created_at <= until]
+        originals = [each for each in known if each.created_at <= until]
         if sum(each.size for each in originals) > MAX_COPIED_BYTES:
             raise _too_large()
         for original in reversed(originals):

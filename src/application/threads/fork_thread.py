@@ -7,12 +7,12 @@ from application.audit.entries import audit_entry
 from application.system.ports import Clock, IdSource
 from application.threads.ports import ForkedThread, SourceCopier, ThreadStore
 from domain.audit.event import AuditAction
-from domain.errors import ServiceError
+from domain.errors import ServiceError, not_found
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import MessageId, ThreadId
 from domain.json_value import JsonObject
-from domain.threads.thread import ForkPoint, Thread
+from domain.threads.thread import ForkPoint, Thread, thread_quarantined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,9 @@ class ForkThread:
     - Only a message of a user is left out with what follows it, so that each tool call has its result.
     - A thread in quarantine is not forked: its messages would leave it.
     - While a run is unfinished, the thread is forked only before a message.
-    - Files of the thread are copied; with `before` those that were there when that message was said. The fork and
+    - Files of the thread are copied that were there when it was forked, or with `before` when that message was said. The fork and
       the thread keep theirs when the other one is changed or deleted. Files attached to messages are part of them.
+    - Files of a thread that is in quarantine or belongs to another team by then are not copied.
     - Without all of its files there is no fork.
 
     Raises: ServiceError role_insufficient, thread_not_found, message_not_found, fork_place_invalid, thread_busy,
@@ -69,8 +70,13 @@ class ForkThread:
 
     async def _copy_sources(self, principal: Principal, origin: ThreadId, fork: ForkedThread) -> None:
         """Copy them, or delete the fork."""
-        until = None if fork.replaced is None else fork.replaced.created_at
+        until = fork.thread.created_at if fork.replaced is None else fork.replaced.created_at
         try:
+            now = await self._threads.get(principal.organization_id, origin)
+            if now is None or now.team != fork.thread.team:
+                raise not_found("thread", origin)
+            if now.quarantine is not None:
+                raise thread_quarantined(origin, now.quarantine.run_id)
             await self._sources.execute(principal, origin, fork.thread.id, until=until)
         except BaseException:
             audit = audit_entry(

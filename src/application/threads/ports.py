@@ -106,7 +106,5 @@ class ThreadStore(Protocol):
 class SourceCopier(Protocol):
     """Copies files of a thread to another one."""
 
-    async def execute(
-        self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime | None = None
-    ) -> None:
-        """With `until` those that were there then, else all. Raises ServiceError `fork_sources_too_large`."""
+    async def execute(self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime) -> None:
+        """Those that were there at `until`. Raises ServiceError `fork_sources_too_large`."""

@@ -51,7 +51,7 @@ async def test_a_copy_has_all_of_its_original_but_the_id_and_the_run_and_is_audi
     stored = a_stored_source(1, "walrus", name="a.txt", parts=(b"abc", b"def"))
     threads = Threads(replace(stored, source=replace(stored.source, run_id=RUN)))
 
-    await threads.use_case.execute(a_principal(), THREAD, FORK)
+    await threads.use_case.execute(a_principal(), THREAD, FORK, until=after(60))
 
     [copy] = await threads.of_fork()
     assert copy == replace(stored.source, id=copy.id, thread_id=FORK)
@@ -63,7 +63,7 @@ async def test_a_copy_has_all_of_its_original_but_the_id_and_the_run_and_is_audi
     assert (entry.details["copy_of"], entry.details["thread_id"]) == (stored.source.id, FORK)
 
 
-async def test_with_a_moment_later_files_are_not_copied() -> None:
+async def test_later_files_are_not_copied() -> None:
     threads = Threads(*(a_stored_source(number, name=f"{number}.txt") for number in (1, 2, 3)))
 
     await threads.use_case.execute(a_principal(), THREAD, FORK, until=after(2))
@@ -76,7 +76,7 @@ async def test_a_file_that_is_deleted_meanwhile_is_left_out(mocker: MockerFixtur
     copies.fill.side_effect = (False, True)
     threads = Threads(a_stored_source(1, name="gone.txt"), a_stored_source(2, name="there.txt"), copies=copies)
 
-    await threads.use_case.execute(a_principal(), THREAD, FORK)
+    await threads.use_case.execute(a_principal(), THREAD, FORK, until=after(60))
 
     assert [each.name for each in await threads.of_fork()] == ["there.txt"]
     assert [each.source.name for each in threads.state.sources.values()] == ["gone.txt", "there.txt", "there.txt"]
@@ -88,7 +88,7 @@ async def test_what_fails_leaves_no_draft(mocker: MockerFixture) -> None:
     threads = Threads(a_stored_source(1), copies=copies)
 
     with refused("source_not_found"):
-        await threads.use_case.execute(a_principal(), THREAD, FORK)
+        await threads.use_case.execute(a_principal(), THREAD, FORK, until=after(60))
 
     assert len(threads.state.sources) == 1
 
@@ -103,7 +103,7 @@ async def test_too_many_bytes_in_sum_are_rejected_before_anything_is_copied() ->
     )
 
     with refused("fork_sources_too_large"):
-        await threads.use_case.execute(a_principal(), THREAD, FORK)
+        await threads.use_case.execute(a_principal(), THREAD, FORK, until=after(60))
     assert await threads.of_fork() == ()
 
     await threads.use_case.execute(a_principal(), THREAD, FORK, until=after(2))

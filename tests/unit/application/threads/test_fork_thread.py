@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pytest
 from pytest_mock import MockerFixture
@@ -36,9 +37,7 @@ COMMAND = ForkThreadCommand(principal=a_principal(Role.RUNNER), thread_id=THREAD
 class NoSources:
     """The `SourceCopier` of a thread without files."""
 
-    async def execute(
-        self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime | None = None
-    ) -> None:
+    async def execute(self, principal: Principal, origin: ThreadId, fork: ThreadId, *, until: datetime) -> None:
         """There are none."""
 
 
@@ -124,7 +123,7 @@ async def test_the_files_that_were_there_at_its_place_are_copied_or_none(mocker:
     principal = COMMAND.principal
     assert sources.execute.await_args_list == [
         mocker.call(principal, THREAD, before.thread.id, until=TALK[2].created_at),
-        mocker.call(principal, THREAD, whole.thread.id, until=None),
+        mocker.call(principal, THREAD, whole.thread.id, until=START),
     ]
 
 
@@ -138,3 +137,29 @@ async def test_without_its_files_there_is_no_fork(mocker: MockerFixture) -> None
 
     assert list(state.threads) == [THREAD]
     assert [entry.action.value for entry in state.audit.values()] == ["thread.deleted"]
+
+
+@pytest.mark.parametrize(
+    ("later", "code"),
+    [
+        ({"team": "finance"}, "thread_not_found"),
+        ({"quarantine": a_quarantine()}, "thread_quarantined"),
+        (None, "thread_not_found"),
+    ],
+    ids=["given to a team", "in quarantine", "deleted"],
+)
+async def test_files_of_a_thread_that_has_changed_since_are_not_copied(
+    later: dict[str, Any] | None, code: str, mocker: MockerFixture
+) -> None:
+    threads, state = stored_threads(*TALK)
+    store = mocker.create_autospec(ThreadStore, instance=True)
+    store.get.side_effect = [a_thread(), None if later is None else replace(a_thread(), **later)]
+    store.fork.side_effect = threads.fork
+    store.delete.side_effect = threads.delete
+    sources = mocker.create_autospec(SourceCopier, instance=True)
+
+    with refused(code):
+        await fork(store, sources=sources)
+
+    sources.execute.assert_not_called()
+    assert list(state.threads) == [THREAD]
