@@ -6568,10 +6568,11 @@ export interface components {
         /**
          * WebhookEvent
          * @description What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
-         *     organization's inbox. The values are part of the public contract.
+         *     organization's inbox. `other` stands for one that a later version stored and delivers. The values are part of the public
+         *     contract.
          * @enum {string}
          */
-        WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined" | "run.question_asked" | "run.client_tool_called" | "account.required" | "mcp_server.authorization_required";
+        WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined" | "run.question_asked" | "run.client_tool_called" | "account.required" | "mcp_server.authorization_required" | "other";
         /**
          * WebhookReceiverView
          * @description A receiver of webhooks, among the 10,000 newest deliveries of the organization.

@@ -150,13 +150,16 @@ class RunFilter:
 
     @property
     def is_walked(self) -> bool:
-        """Whether no index has all conditions, so that any number of runs may not meet them: those of a model, and those of a
-        starter with others."""
+        """Whether no index has all conditions, so that any number of runs may not meet them: those of a model, those of a
+        starter with others, and those of an error with an agent or without the status that has errors."""
         searches = (self.text, self.tool, self.metadata)
         if self.are_unfinished or any(each is not None for each in (self.thread_id, self.history_key, *searches)):
             return False
-        others = (self.agent_id, self.error, *self.all_statuses)
-        return self.model is not None or (self.started_by is not None and any(others))
+        statuses = self.all_statuses
+        if self.started_by is not None and any((self.agent_id, self.error, *statuses)):
+            return True
+        has_no_error = bool(statuses) and RunStatus.FAILED not in statuses
+        return self.model is not None or (self.error is not None and (self.agent_id is not None or has_no_error))
 
 
 class RunOrder(StrEnum):

@@ -19,7 +19,8 @@ MAX_RETRY_AFTER_S = 24 * 3_600.0
 
 class WebhookEvent(StrEnum):
     """What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
-    organization's inbox. The values are part of the public contract."""
+    organization's inbox. `other` stands for one that a later version stored and delivers. The values are part of the public
+    contract."""
 
     RUN_COMPLETED = "run.completed"
     RUN_FAILED = "run.failed"
@@ -36,7 +37,6 @@ class WebhookEvent(StrEnum):
     ACCOUNT_REQUIRED = "account.required"
     AUTHORIZATION_REQUIRED = "mcp_server.authorization_required"
     OTHER = "other"
-    """One that a later version stored, which delivers it."""
 
 
 NOTICES = (

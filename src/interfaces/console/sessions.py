@@ -47,8 +47,8 @@ _SAFE = frozenset({"GET", "HEAD"})
 class SignedIn:
     """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the person signed in; None
     with an API key. During an impersonation `principal` acts as another user, `own` is who signed in, and `csrf` is of
-    it alone, so that no page changes anything as someone else than it shows, and `acting_as` the user by name. `is_acting_over`: the browser still has
-    the cookie of an impersonation that is over."""
+    it alone, so that no page changes anything as someone else than it shows. `acting_as` is that user's name. `is_acting_over`:
+    the browser still has the cookie of an impersonation that is over."""
 
     principal: Principal
     own: Principal

@@ -2841,10 +2841,11 @@ class WebhookBody(TypedDict):
     """Types of the events that are sent."""
 
 
-WebhookEvent: TypeAlias = Literal['run.completed', 'run.failed', 'run.incomplete', 'run.cancelled', 'run.halted', 'run.requires_action', 'approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined', 'run.question_asked', 'run.client_tool_called', 'account.required', 'mcp_server.authorization_required']
+WebhookEvent: TypeAlias = Literal['run.completed', 'run.failed', 'run.incomplete', 'run.cancelled', 'run.halted', 'run.requires_action', 'approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined', 'run.question_asked', 'run.client_tool_called', 'account.required', 'mcp_server.authorization_required', 'other']
 """
 What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
-organization's inbox. The values are part of the public contract.
+organization's inbox. `other` stands for one that a later version stored and delivers. The values are part of the public
+contract.
 """
 
 

@@ -27,8 +27,8 @@ class Walk:
 
     def end(self, connection: Connection) -> "End | None":
         """When the last run of the walk was created; None if fewer are left."""
-        at = connection.execute(self.last).scalar()
-        return None if at is None else End(at=at, sort=self._sort)
+        row = connection.execute(self.last).first()
+        return None if row is None else End(at=row.created_at, sort=self._sort)
 
     @property
     def last(self) -> Select[tuple[datetime]]:

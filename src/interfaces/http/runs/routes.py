@@ -72,9 +72,9 @@ async def list_runs(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> RunPage:
-    """Newest first, or in another `order`. All conditions must hold. With `model`, and with `started_by` beside `agent_id`, `error` or
-    the status of an ended run, a page has what is found among the next 10,000 runs: it may have fewer runs than `limit`, or none, and
-    still a `next_cursor`."""
+    """Newest first, or in another `order`. All conditions must hold. With `model`, with `started_by` beside `agent_id`, `error` or
+    the status of an ended run, and with `error` beside `agent_id` or the status of a run that ended without one, a page has what is
+    found among the next 10,000 runs: it may have fewer runs than `limit`, or none, and still a `next_cursor`."""
     found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor), order)
     return page_view(found, lambda run: listed_run_view(run, request.principal.reads_as))
 
@@ -83,9 +83,9 @@ async def list_runs(
 async def count_runs(
     request: ApiRequest, count_runs: NamedDependency[CountRuns], wanted: NamedDependency[RunFilter]
 ) -> RunCountView:
-    """How many runs meet all conditions, counted up to 1,000. With `search`, `tool`, `metadata` or `model`, and with `started_by`
-    beside `agent_id`, `error` or the status of an ended run, they are counted among the organization's 10,000 newest runs (before
-    `until`)."""
+    """How many runs meet all conditions, counted up to 1,000. With `search`, `tool`, `metadata` or `model`, with `started_by`
+    beside `agent_id`, `error` or the status of an ended run, and with `error` beside `agent_id` or the status of a run that ended
+    without one, they are counted among the organization's 10,000 newest runs (before `until`)."""
     found = await count_runs.execute(request.principal, wanted)
     return {"count": found.number, "has_more": found.has_more}
 

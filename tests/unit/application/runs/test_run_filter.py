@@ -19,6 +19,9 @@ _ENDED = frozenset({RunStatus.COMPLETED, RunStatus.FAILED})
         RunFilter(started_by=KEY, status=RunStatus.COMPLETED),
         RunFilter(started_by=KEY, statuses=_ENDED),
         RunFilter(started_by=KEY, error="model_auth"),
+        RunFilter(error="model_auth", agent_id=AGENT, status=RunStatus.FAILED),
+        RunFilter(error="model_auth", status=RunStatus.COMPLETED),
+        RunFilter(error="model_auth", statuses=frozenset({RunStatus.CANCELLED, RunStatus.QUEUED})),
     ],
 )
 def test_conditions_that_no_index_has_are_walked(wanted: RunFilter) -> None:
@@ -29,7 +32,10 @@ def test_conditions_that_no_index_has_are_walked(wanted: RunFilter) -> None:
     "wanted",
     [
         RunFilter(),
-        RunFilter(error="model_auth", status=RunStatus.FAILED, agent_id=AGENT),
+        RunFilter(error="model_auth"),
+        RunFilter(error="model_auth", status=RunStatus.FAILED),
+        RunFilter(error="model_auth", statuses=_ENDED),
+        RunFilter(error="model_auth", status=RunStatus.QUEUED),
         RunFilter(started_by=KEY),
         RunFilter(started_by=KEY, status=RunStatus.REQUIRES_ACTION),
         RunFilter(model="p:m", statuses=frozenset({RunStatus.QUEUED})),
