@@ -8,15 +8,16 @@ from application.system.wakeups import Wakeups
 from domain.audit.event import AuditEvent
 from domain.identity.impersonation import SHOWN_FOR, Impersonation
 from domain.ids import ImpersonationId, OrganizationId, UserId
+from infrastructure.events.wakeups import InProcessWakeups
 from tests.doubles.state import InMemoryState
 
 
 class InMemoryImpersonationStore:
     """The `ImpersonationStore` port over shared in-memory tables."""
 
-    def __init__(self, state: InMemoryState, wakeups: Wakeups) -> None:
+    def __init__(self, state: InMemoryState, wakeups: Wakeups | None = None) -> None:
         self._state = state
-        self._wakeups = wakeups
+        self._wakeups = wakeups or InProcessWakeups()
 
     async def add(self, begun: Impersonation, audit: AuditEvent) -> None:
         """Store an impersonation, and drop old ones."""

@@ -115,8 +115,7 @@ class RunFilter:
 
     - `text` is in the run's input or output; upper and lower case of ASCII letters are the same, of others where the
       database knows them.
-    - `tool` is the name of a tool that it called. `error` is the code of its error.
-    - `metadata` is a name and its value as text.
+    - `tool` is the name of a tool that it called, `error` the code of its error, `metadata` a name and its value as text.
     - `statuses`: one of these.
     - Created from `since` on and before `until`; ended, otherwise begun or created, after `changed_since`.
     - With `text`, `tool` or `metadata`: among the organization's `SEARCHED` newest runs (before `until`).
@@ -156,10 +155,9 @@ class RunFilter:
         if self.are_unfinished or any(each is not None for each in (self.thread_id, self.history_key, *searches)):
             return False
         statuses = self.all_statuses
-        if self.started_by is not None and any((self.agent_id, self.error, *statuses)):
-            return True
-        has_no_error = bool(statuses) and RunStatus.FAILED not in statuses
-        return self.model is not None or (self.error is not None and (self.agent_id is not None or has_no_error))
+        of_starter = self.started_by is not None and any((self.agent_id, self.error, *statuses))
+        is_rare = self.agent_id is not None or (bool(statuses) and RunStatus.FAILED not in statuses)
+        return self.model is not None or of_starter or (self.error is not None and is_rare)
 
 
 class RunOrder(StrEnum):
