@@ -8,6 +8,7 @@ from domain.ids import McpServerId
 from domain.mcp.catalog import Rejection
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_definition, a_server, after, numbered
 from tests.contract.stores import Stores
+from tests.contract.test_giving_to_groups import grouped
 from tests.contract.test_mcp_servers import created
 
 pytestmark = pytest.mark.requirement("U6")
@@ -34,6 +35,7 @@ async def test_tools_wait_that_are_listed_in_quarantine_and_not_rejected(stores:
 
 async def test_tools_of_servers_that_are_not_seen_are_not_counted(stores: Stores) -> None:
     await stores.servers.add(a_server(), created())
+    await grouped(stores)
     ledger = a_server(OTHER_SERVER, slug="ledger")
     await stores.servers.add(replace(ledger, config=replace(ledger.config, team="finance")), created(2))
     for server_id in (SERVER, OTHER_SERVER):

@@ -16,6 +16,7 @@ from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, a_thread, a_thread_id, after
 from tests.contract.run_steps import run_number, start
 from tests.contract.stores import Stores
+from tests.contract.test_giving_to_groups import grouped
 
 pytestmark = pytest.mark.requirement("U6")
 RARE = RunFilter(model="rare:one")
@@ -82,6 +83,7 @@ async def test_the_end_of_a_walk_tells_nothing_of_a_run_that_is_not_seen_and_mis
     # The walk ends at the third run, which is of another team and as old as the one before and the one behind it.
     runs[1:4] = [replace(each, created_at=after(3)) for each in runs[1:4]]
     thread = replace(a_thread(a_thread_id(2)), team="finance")
+    await grouped(stores)
     await stores.threads.add(thread)
     runs[2] = replace(runs[2], thread_id=thread.id, team="finance")
     for each in runs:
