@@ -90,7 +90,7 @@ class CheckDecisions:
                 ),
                 stale=next(approval.id for _, approval in chosen if approval in stale),
             )
-        guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
+        guard = CanaryGuard({}) if agent is None else await CanaryGuard.prepared(agent, run.id)
         edited = await self._edited(principal, run, agent, chosen, guard)
         return CheckedDecisions(
             outcomes=tuple(

@@ -1,7 +1,9 @@
 """Searches the content of a run for its agent's canary tokens, and removes them from stored and shown content."""
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar, cast
 
 from application.models.ports import ModelReply, ModelRequest, RequestedCall
@@ -27,6 +29,8 @@ from domain.tools.client_tool import ClientTool
 from domain.tools.result import ToolResult
 
 _Attached = TypeVar("_Attached", ImageContent, FileContent)
+_SCANNERS = 16
+"""A scanner takes a megabyte for each token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +66,29 @@ class CanaryFound(Exception):
         self.settled = settled
 
 
+@lru_cache(maxsize=_SCANNERS)
+def _scanner(tokens: tuple[tuple[str, str], ...]) -> CanaryScanner:
+    """The scanner of these tokens. Runs of an agent share it, except for tokens that differ per run."""
+    return CanaryScanner(dict(tokens))
+
+
 class CanaryGuard:
     """One per run and version of its agent. Without tokens everything passes unchanged, at no cost."""
 
     def __init__(self, tokens: dict[str, str]) -> None:
         self._tokens = tokens
-        self._scanner = CanaryScanner(tokens) if tokens else None
+        self._scanner = _scanner(tuple(tokens.items())) if tokens else None
         self._shown_system: tuple[str, str] | None = None
         self._seen: dict[ToolCallId, str] = {}
 
     @classmethod
     def of(cls, agent: Agent, run_id: RunId) -> "CanaryGuard":
         return cls({token.id: token.in_run(run_id) for token in agent.config.canary_tokens})
+
+    @classmethod
+    async def prepared(cls, agent: Agent, run_id: RunId) -> "CanaryGuard":
+        """As `of`, without holding the event loop: the forms of a token take about ten milliseconds."""
+        return await asyncio.to_thread(cls.of, agent, run_id) if agent.config.canary_tokens else cls.of(agent, run_id)
 
     # --- input: tokens in people's texts are replaced, without further effect ---
 

@@ -158,7 +158,7 @@ class ResumeRun:
         """A canary token in a result is replaced by its mark, without further effect. An answer
         with a token is rejected, because answers are sent to servers."""
         agent = await self._agents.get(run.organization_id, run.agent_id)
-        return CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
+        return CanaryGuard({}) if agent is None else await CanaryGuard.prepared(agent, run.id)
 
     async def _asking(self, run: Run) -> dict[ToolCallId, ToolCall]:
         """The run's calls whose server waits for an answer."""

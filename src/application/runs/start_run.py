@@ -187,7 +187,7 @@ class StartRun:
         content = await attached_content(
             self._sources, organization_id, command.thread_id, command.input, teams=command.principal.visible_teams
         )
-        guard = CanaryGuard.of(agent, run_id)
+        guard = await CanaryGuard.prepared(agent, run_id)
         client_tools = tuple(map(guard.client_tool, command.client_tools))
         require_valid(client_tools)
         require_fitting(client_tools, command.client_request)

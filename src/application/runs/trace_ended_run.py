@@ -35,7 +35,7 @@ class TraceEndedRun:
             calls = await self._runs.tool_calls(run.organization_id, run.id)
         except Exception:
             logger.exception("the trace of an ended run is incomplete", extra={"run_id": run.id})
-        guard = CanaryGuard({}) if agent is None else CanaryGuard.of(agent, run.id)
+        guard = CanaryGuard({}) if agent is None else await CanaryGuard.prepared(agent, run.id)
         last_turn = max((call.turn for call in calls), default=0)
         for call in calls:
             ended_with_run = call.settled_at is not None and call.settled_at == run.finished_at

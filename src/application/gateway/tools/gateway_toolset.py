@@ -234,7 +234,7 @@ class GatewayToolsets:
         """The guard for the session's canary tokens, also while its agent is disabled. A deleted
         agent has no tokens."""
         agent = await self._agents.get(session.organization_id, session.agent_id)
-        return CanaryGuard({}) if agent is None else _guard(agent, session)
+        return CanaryGuard({}) if agent is None else await _guard(agent, session)
 
     async def _made(self, session: GatewaySession) -> GatewayToolset:
         agent = await self._agents.get(session.organization_id, session.agent_id)
@@ -268,7 +268,7 @@ class GatewayToolsets:
                 organization=organization,
                 toolset=toolset,
                 names=session.names,
-                guard=_guard(agent, session),
+                guard=await _guard(agent, session),
                 search_threshold=self._search_threshold,
             )
             self._kept.put(session.id, kept)
@@ -286,8 +286,8 @@ class GatewayToolsets:
         return narrowing
 
 
-def _guard(agent: Agent, session: GatewaySession) -> CanaryGuard:
-    return CanaryGuard.of(agent, session.run_id or RunId(session.id))
+async def _guard(agent: Agent, session: GatewaySession) -> CanaryGuard:
+    return await CanaryGuard.prepared(agent, session.run_id or RunId(session.id))
 
 
 def scope_of(session: GatewaySession) -> ConnectionScope:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from application.mcp.ports import ConnectionScope, McpConnections
 from application.models.ports import ModelError
+from application.policy.canary_guard import CanaryGuard
 from application.runs.execution.active_runs import ActiveRuns
 from application.runs.execution.agent_loop import AgentLoop
 from application.runs.execution.interruption import Interrupted, StopReason, StopSignal
@@ -142,6 +143,7 @@ class ExecuteRun:
                 await self._ended_at_claim(claimed)
             if not isinstance(claimed, ClaimedRun):
                 return claimed if isinstance(claimed, Suspected) else None
+            await CanaryGuard.prepared(claimed.agent, run_id)  # so that the session finds its forms ready
             stop = StopSignal()
             holds = self._active_runs.add(claimed.lease, stop, claimed_at=began)
             session = RunSession(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from application.agents.calling_agent import caller_rules
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
+from application.policy.canary_guard import CanaryGuard
 from application.runs.execution.compose_request import servers_overview, system_prompt, with_instructions
 from application.runs.execution.run_session import RunSession
 from application.runs.ports import RunReader
@@ -128,6 +129,7 @@ class PreparePrompt:
         if not first:
             newest = await self._agents.get(session.run.organization_id, session.agent.id)
             if newest is not None and newest.version != session.agent.version:
+                await CanaryGuard.prepared(newest, session.run.id)  # so that the session finds its forms ready
                 session.adopt(newest)
                 is_new = True
         run = session.run
