@@ -29,6 +29,8 @@ export interface components {
             secrets: {
                 [key: string]: string;
             };
+            /** @description `offer` of the account, to be refused (409) if the server has changed meanwhile. */
+            offer?: string | null;
             /** @description `address` of the account, to be refused (409) if it has changed meanwhile. */
             address?: string | null;
         };
@@ -47,6 +49,12 @@ export interface components {
             secrets: string[];
             /** @description Where the tokens or secrets are sent; of a started server, the program that gets them. */
             address: string;
+            /** @description Variables of a started server, which may say where it sends the secrets. Values are write-only, or references. */
+            env: {
+                [key: string]: string | components["schemas"]["SecretReferenceView"];
+            };
+            /** @description Names the server as it is now. Secrets that are given with it go to nothing else. */
+            offer: string;
             /** @description The authorization server; null until it is connected, and for secrets. */
             issuer: string | null;
             /** @description What was granted, if the authorization server says so. */

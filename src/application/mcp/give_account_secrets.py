@@ -9,7 +9,7 @@ from application.mcp.account_connected import AccountConnected
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.account_server import account_server
 from application.mcp.ports import McpServerStore
-from application.mcp.secret_destinations import destination_of
+from application.mcp.secret_destinations import destination_of, offer_of
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import Violation, conflict, invalid
@@ -22,12 +22,13 @@ from domain.secrets.secret import violations_of_value
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveAccountSecretsCommand:
     """`server` is an id or a slug. `values` are secrets by name; `address` is what the caller was told that
-    gets them, if they were told."""
+    gets them, and `offer` the `ListedAccount.offer` of that, if they were told."""
 
     principal: Principal
     server: str
     values: Mapping[str, str] = field(repr=False)
     address: str | None = None
+    offer: str | None = None
 
 
 class GiveAccountSecrets:
@@ -36,7 +37,7 @@ class GiveAccountSecrets:
     - Only secrets that the server names `person:NAME`, each a single line of at most 8 KiB. Those that are not given again stay. All must
       be there afterwards.
     - They are for the address or the program that the server has now, and nothing else gets them: after a change the person
-      gives them again.
+      gives them again. What was changed since the person was told gets nothing, variables included.
     - The account is connected then (`AccountConnected`). Audited as `account.connected`, with the names.
 
     Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `mcp_server_changed`, INVALID
@@ -67,7 +68,7 @@ class GiveAccountSecrets:
         assert owner is not None  # `account_server` requires a person
         if not config.person_secrets:
             raise conflict("mcp_server_auth_mismatch", f"The MCP server {config.slug!r} takes no secrets of persons.")
-        if command.address not in (None, destination_of(config)):
+        if command.address not in (None, destination_of(config)) or command.offer not in (None, offer_of(server)):
             raise _changed(config)
         if not await self._secrets.save(owner, lambda former: self._given(config, former, command.values)):
             raise _changed(config)

@@ -6,7 +6,7 @@ from application.mcp.account_server import account_link
 from application.mcp.authorization import Account, McpAuthorizer
 from application.mcp.oauth_client import PublicAddress
 from application.mcp.ports import McpServerStore
-from application.mcp.secret_destinations import destination_of
+from application.mcp.secret_destinations import destination_of, offer_of
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
 from domain.mcp.server import Credentials, McpServer
@@ -14,7 +14,8 @@ from domain.mcp.server import Credentials, McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedAccount:
-    """`account` is None until the person connects theirs, at `link`. `address` is what gets its secrets."""
+    """`account` is None until the person connects theirs, at `link`. `address` is what gets its secrets, and `offer` names
+    that with all its settings, as it is now."""
 
     server: McpServer
     account: Account | None
@@ -23,6 +24,10 @@ class ListedAccount:
     @property
     def address(self) -> str:
         return destination_of(self.server.config)
+
+    @property
+    def offer(self) -> str:
+        return offer_of(self.server)
 
 
 class ListAccounts:

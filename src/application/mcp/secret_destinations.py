@@ -4,7 +4,7 @@ to a new address."""
 from urllib.parse import urlsplit
 
 from domain.mcp.auth import secrets_of
-from domain.mcp.server import McpServerConfig
+from domain.mcp.server import McpServer, McpServerConfig
 from domain.secrets.names import references_in
 from domain.secrets.secret import SecretRef, SecretValue
 
@@ -24,6 +24,12 @@ def destination_of(config: McpServerConfig) -> str:
     return address_of(config) or " ".join(
         filter(None, (config.kind, config.package, config.path, config.command, *config.args))
     )
+
+
+def offer_of(server: McpServer) -> str:
+    """Names what a person is shown before they give secrets, variables included: it changes with each change of the server,
+    and tells nothing of values that are write-only, as a digest of them would."""
+    return f"{server.id}:{server.version}"
 
 
 def secrets_sent_elsewhere(stored: McpServerConfig, edited: McpServerConfig) -> tuple[str, ...]:

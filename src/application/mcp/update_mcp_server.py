@@ -21,7 +21,7 @@ from domain.audit.event import AuditAction
 from domain.errors import conflict, require_version
 from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
-from domain.mcp.server import McpServer, McpServerConfig
+from domain.mcp.server import Credentials, McpServer, McpServerConfig
 from domain.secrets.secret import SecretValue
 
 
@@ -46,7 +46,8 @@ class UpdateMcpServer:
     - Connections of the previous version close once their calls end.
     - New arguments and a new URL must not contain a literal secret; `unregister` needs a shared
       connection. New schemas of declared tools and new certificates and keys must be usable.
-    - The source of an installed server cannot be changed.
+    - The source of an installed server cannot be changed, nor can it become one of each person: processes of the
+      organization may have written its installation.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.
 
@@ -95,12 +96,8 @@ class UpdateMcpServer:
         if config.declared_tools != server.config.declared_tools:
             require_usable_schemas(self._schemas, config)
         config = await self._certificates.checked(principal.organization_id, config, server.config)
-        if server.installation is not None and config.source != server.config.source:
-            raise conflict(
-                "mcp_server_installed",
-                f"The MCP server {server.config.slug!r} is installed in version {server.installation.version}; "
-                "uninstall it before you change what it is installed from.",
-            )
+        if server.installation is not None:
+            _require_kept(config, server, server.installation.version)
         now = self._clock.now()
         changed = replace(server, version=server.version + 1, config=config, updated_at=now)
         audit = audit_entry(
@@ -120,6 +117,17 @@ class UpdateMcpServer:
         await self._servers.save(changed, expected_version=server.version, audit=audit)
         await self._connections.forget(principal.organization_id, server.id)
         return changed
+
+
+def _require_kept(config: McpServerConfig, server: McpServer, installed: str) -> None:
+    becomes_persons = config.credentials is Credentials.PERSON and config.credentials is not server.config.credentials
+    if becomes_persons or config.source != server.config.source:
+        changed = "whose account it uses" if becomes_persons else "what it is installed from"
+        raise conflict(
+            "mcp_server_installed",
+            f"The MCP server {server.config.slug!r} is installed in version {installed}; "
+            f"uninstall it before you change {changed}.",
+        )
 
 
 def changed_config(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.server import McpServer, McpServerConfig
-from domain.secrets.secret import SecretRef, SecretValue, person_secret
+from domain.secrets.secret import SecretRef, SecretValue
 
 MAX_GIVEN_BYTES = 8 * 1024
 """Of one value: it goes into a header, a URL or a variable."""
@@ -58,17 +58,14 @@ class GivenSecrets:
 
 def binding_of_secrets(config: McpServerConfig) -> str:
     """A digest of what decides who gets the secrets, which may hold secrets itself: the kind and the URL; of a started server
-    its program with its arguments and its other variables, which may name a host. Another version is the same program."""
+    its program with its arguments and its variables, which may name a host, or a place that it tells. Another version is the
+    same program."""
     text = f"{config.kind} {config.url}"
     if not config.kind.is_remote:
-        others = {name: _bound(value) for name, value in config.env.items() if not _is_of_person(value)}
-        program = [config.kind, config.package, config.path, config.command, config.args, others]
+        variables = {name: _bound(value) for name, value in config.env.items()}
+        program = [config.kind, config.package, config.path, config.command, config.args, variables]
         text = json.dumps(program, sort_keys=True)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _is_of_person(value: SecretValue) -> bool:
-    return isinstance(value, SecretRef) and person_secret(value.name) is not None
 
 
 def _bound(value: SecretValue) -> str | list[str]:

@@ -102,10 +102,11 @@ async def test_the_page_has_a_form_for_each_server_and_shows_no_value(service: S
     shown = await page()
     assert ("Your secrets for" in shown, "waits for you" in shown, ADDRESS in shown) == (True, True, True)
     assert "/console/accounts/tickets/connect" not in shown
-    path, form = "/console/accounts/tickets/secrets", {"secrets.token": PLANTED, "address": ADDRESS}
+    offer = str((await account(service, ANN))["offer"])
+    path, form = "/console/accounts/tickets/secrets", {"secrets.token": PLANTED, "offer": offer}
     empty = await browse(service, "POST", path, headers=browser, data={**form, "secrets.token": ""})
     assert (empty.status_code, empty.headers["hx-retarget"]) == (422, "#faults")
-    elsewhere = await browse(service, "POST", path, headers=browser, data={**form, "address": "https://x.example"})
+    elsewhere = await browse(service, "POST", path, headers=browser, data={**form, "offer": "mcp_x:1"})
     assert elsewhere.status_code == 409
     given = await browse(service, "POST", path, headers=browser, data=form)
     assert given.headers["hx-redirect"] == "/console/accounts"
@@ -165,6 +166,33 @@ async def test_the_program_of_a_started_server_is_named_and_another_one_gets_not
     assert (await service.call("DELETE", path, token=ANN)).status_code == 204
 
 
+async def test_variables_are_shown_before_a_secret_is_given_and_a_changed_one_gets_nothing(service: Service) -> None:
+    await people(service)
+    env = {"T": {"secret": "person:token"}, "MODE": "quiet-mode"}
+    wiki = {"slug": "wiki", "kind": "npm", "package": "@acme/wiki", "credentials": "person", "env": env}
+    assert (await service.call("POST", "/v1/mcp-servers", json=wiki)).status_code == 201
+    browser = await signed_in(service, ANN)
+
+    async def told() -> str:
+        listed = (await service.call("GET", "/v1/me/accounts", token=ANN)).json()["data"]
+        [found] = [each for each in listed if each["server"] == "wiki"]
+        assert found["env"]["T"] == {"secret": "person:token"}
+        page = (await browse(service, "GET", "/console/accounts?server=wiki", headers=browser)).text
+        assert all(f'<span class="mono">{shown}</span>' in page for shown in (*found["env"], "person:token"))
+        assert "quiet-mode" not in page + str(listed)
+        assert f'name="offer" value="{found["offer"]}"' in page
+        return str(found["offer"])
+
+    before = await told()
+    changed = {"env": {"WIKI_URL": "https://evil.example"}}
+    assert (await service.call("PATCH", "/v1/mcp-servers/wiki", json=changed)).status_code == 200
+    body = {"secrets": {"token": PLANTED}}
+    path = "/v1/me/accounts/wiki"
+    for offer, status in ((before, 409), (await told(), 200)):
+        answer = await service.call("PATCH", path, token=ANN, json={**body, "offer": offer})
+        assert answer.status_code == status
+
+
 async def test_a_run_that_waits_for_a_secret_ends_after_it_was_given(service: Service) -> None:
     await people(service, Role.RUNNER)
     await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
@@ -187,6 +215,6 @@ async def test_a_run_that_waits_for_a_secret_ends_after_it_was_given(service: Se
 async def test_a_key_is_not_a_person_on_the_page(service: Service) -> None:
     await people(service)
     browser = await signed_in(service, token_of(Role.ADMIN))
-    form = {"secrets.token": PLANTED, "address": ADDRESS}
+    form = {"secrets.token": PLANTED, "offer": "mcp_x:1"}
     refused = await browse(service, "POST", "/console/accounts/tickets/secrets", headers=browser, data=form)
     assert refused.status_code == 403

@@ -94,8 +94,9 @@ def test_variables_of_a_started_server_may_be_secrets_of_each_person(kind: McpSe
     ("changes", "is_same"),
     [
         ({"version": "2.0.0"}, True),
-        ({"env": {"TOKEN": TOKEN, "HOST": "h", "MORE": SecretRef("person:more")}}, True),
         ({"timeout_s": 3.0}, True),
+        ({"env": {"TOKEN": TOKEN, "HOST": "h", "MORE": SecretRef("person:more")}}, False),
+        ({"env": {"HOST": "h", "URL": TOKEN}}, False),
         ({"package": "@acme/other"}, False),
         ({"command": "other"}, False),
         ({"args": ("--fast", "--to=evil.example")}, False),

@@ -10,31 +10,10 @@ class AccountSecretsBody(TypedDict):
 
     secrets: dict[str, str]
     """Values by the names in `secrets` of the account. Those that are not given again stay."""
+    offer: NotRequired[str | None]
+    """`offer` of the account, to be refused (409) if the server has changed meanwhile."""
     address: NotRequired[str | None]
     """`address` of the account, to be refused (409) if it has changed meanwhile."""
-
-
-class AccountView(TypedDict):
-    """The caller's account at an MCP server that is used with each person's own one."""
-
-    server: str
-    """Slug of the MCP server."""
-    server_id: str
-    """Id of the MCP server."""
-    connected: bool
-    """Whether runs that the caller starts can use the server."""
-    secrets: list[str]
-    """Names of the secrets that the caller gives; empty for an authorization server."""
-    address: str
-    """Where the tokens or secrets are sent; of a started server, the program that gets them."""
-    issuer: str | None
-    """The authorization server; null until it is connected, and for secrets."""
-    scope: str | None
-    """What was granted, if the authorization server says so."""
-    renewed_at: str | None
-    """When the authorization server last issued a token, or when the caller gave the secrets."""
-    link: str
-    """The page where the caller connects the account, or renews it, or gives the secrets, in a browser."""
 
 
 class AnswerBody(TypedDict):
@@ -3002,11 +2981,31 @@ class WorkflowView(TypedDict):
     """Time of the last change."""
 
 
-class AccountList(TypedDict):
-    """All accounts, by the slugs of their servers."""
+class AccountView(TypedDict):
+    """The caller's account at an MCP server that is used with each person's own one."""
 
-    data: list[AccountView]
-    """The entries of the page, in the order of the list."""
+    server: str
+    """Slug of the MCP server."""
+    server_id: str
+    """Id of the MCP server."""
+    connected: bool
+    """Whether runs that the caller starts can use the server."""
+    secrets: list[str]
+    """Names of the secrets that the caller gives; empty for an authorization server."""
+    address: str
+    """Where the tokens or secrets are sent; of a started server, the program that gets them."""
+    env: dict[str, str | SecretReferenceView]
+    """Variables of a started server, which may say where it sends the secrets. Values are write-only, or references."""
+    offer: str
+    """Names the server as it is now. Secrets that are given with it go to nothing else."""
+    issuer: str | None
+    """The authorization server; null until it is connected, and for secrets."""
+    scope: str | None
+    """What was granted, if the authorization server says so."""
+    renewed_at: str | None
+    """When the authorization server last issued a token, or when the caller gave the secrets."""
+    link: str
+    """The page where the caller connects the account, or renews it, or gives the secrets, in a browser."""
 
 
 class AddRegistryServerBody(TypedDict):
@@ -5110,6 +5109,13 @@ class WorkflowRunView(TypedDict):
 
 
 WorkflowStreamItem: TypeAlias = WorkflowRunQueuedEvent | WorkflowRunStartedEvent | NodeStartedEvent | NodeRetryingEvent | NodeWaitingEvent | NodeResumedEvent | NodeReadyEvent | NodeSucceededEvent | NodeFailedEvent | NodeSkippedEvent | NodeCancelledEvent | WorkflowRunRequiresActionEvent | WorkflowRunResumedEvent | WorkflowRunCompletedEvent | WorkflowRunFailedEvent | WorkflowRunCancelledEvent | WorkflowStreamEnd
+
+
+class AccountList(TypedDict):
+    """All accounts, by the slugs of their servers."""
+
+    data: list[AccountView]
+    """The entries of the page, in the order of the list."""
 
 
 class AgentView(TypedDict):

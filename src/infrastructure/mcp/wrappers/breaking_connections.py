@@ -37,7 +37,6 @@ _OUTCOMES = {
     McpFailureKind.SERVER_ERROR: CallOutcome.ANSWERED,
     McpFailureKind.TOO_LARGE: CallOutcome.ANSWERED,
 }
-_OF_PROCESS = frozenset({McpFailureKind.NOT_CONNECTED, McpFailureKind.CONNECTION_LOST})
 _COVERED_STATES = frozenset({ServerState.CONNECTED, ServerState.CONNECTING, ServerState.DISCONNECTED})
 
 BreakerChanged = Callable[[McpServerId, BreakerState], None]
@@ -48,7 +47,7 @@ class CircuitBreakingConnections(WrappedConnections):
     """Rules:
     - The breaker opens after the failures that `settings` allow, and half-opens after a cool-down.
     - In the half-open state single calls probe the server; one success closes the breaker.
-    - A process of one person that does not start or breaks tells nothing about those of others.
+    - What a process of one person fails at tells nothing about those of others.
     - Listings always pass; a successful one ends the cool-down, as does a probe that tells nothing.
     - With `shared`, breakers open and close in all processes, failures of all processes count, and one process probes.
     """
@@ -86,8 +85,8 @@ class CircuitBreakingConnections(WrappedConnections):
             outcome = CallOutcome.ANSWERED
             return reply
         except McpFailure as failure:
-            is_of_process = failure.kind in _OF_PROCESS and is_process_of_person(server.acting_for(scope.person_id))
-            outcome = CallOutcome.NEITHER if is_of_process else _OUTCOMES.get(failure.kind, CallOutcome.NEITHER)
+            if not is_process_of_person(server.acting_for(scope.person_id)):
+                outcome = _OUTCOMES.get(failure.kind, CallOutcome.NEITHER)
             raise
         finally:
             self._settle(server, epoch, outcome)

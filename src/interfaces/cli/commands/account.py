@@ -12,6 +12,7 @@ from interfaces.cli.arguments import ServerArgument
 from interfaces.cli.failures import BadUsage, CommandFailure
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.http.accounts.views import AccountView
+from interfaces.http.secrets.reference_views import WriteOnlyView
 
 account_app = typer.Typer(
     help="Manage your own accounts at MCP servers.", no_args_is_help=True, epilog="Example: dragoman account list"
@@ -75,11 +76,13 @@ def set_account_secrets(
             raise CommandFailure(f"{slug} takes no secrets. See `dragoman account connect {slug}`.")
         if len(names) > 1 and not sys.stdin.isatty():
             raise BadUsage(f"Name one of its secrets: {', '.join(names)}.")
+        if found["env"]:
+            session.terminal.note(f"Its variables, beside the program: {', '.join(map(_shown, found['env'].items()))}.")
         values: JsonObject = {
             each: session.read_secret(f"Your {each} for {slug}, which goes to {found['address']} (not shown): ")
             for each in names
         }
-        await api.patch(path_to("me", "accounts", slug), {"secrets": values, "address": found["address"]})
+        await api.patch(path_to("me", "accounts", slug), {"secrets": values, "offer": found["offer"]})
         session.terminal.note(f"Gave {', '.join(names)} for {slug}.")
 
     session.perform(give)
@@ -89,6 +92,11 @@ def set_account_secrets(
 def disconnect_account(context: typer.Context, slug: ServerArgument) -> None:
     """Delete your tokens or secrets for an MCP server. Runs that need them wait until you connect again."""
     session_of(context).delete(path_to("me", "accounts", slug), f"Disconnected your account at {slug}.")
+
+
+def _shown(variable: tuple[str, WriteOnlyView]) -> str:
+    name, value = variable
+    return name if isinstance(value, str) else f"{name} (secret {value['secret']})"
 
 
 async def _account(api: ServiceApi, slug: str) -> AccountView:

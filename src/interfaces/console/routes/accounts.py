@@ -80,7 +80,7 @@ async def give_secrets(
     with FormCheck() as check:
         await give_account_secrets.execute(
             GiveAccountSecretsCommand(
-                principal=request.principal, server=server, values=values, address=data.get("address", "")
+                principal=request.principal, server=server, values=values, offer=data.get("offer", "")
             )
         )
         return Response("", headers={HTMXHeaders.REDIRECT.value: f"{PATH}/accounts"})

@@ -35,7 +35,13 @@ async def give_account_secrets(
     """For people who signed in, with any role, at MCP servers that take secrets of each person. The values are write-only;
     those that are not given again stay. The caller's runs that wait for them continue."""
     given = await give_account_secrets.execute(
-        GiveAccountSecretsCommand(principal=request.principal, server=server, values=data.secrets, address=data.address)
+        GiveAccountSecretsCommand(
+            principal=request.principal,
+            server=server,
+            values=data.secrets,
+            address=data.address,
+            offer=data.offer,
+        )
     )
     listed = await list_accounts.execute(request.principal)
     return next(account_view(each) for each in listed if each.server.id == given.id)

@@ -16,6 +16,9 @@ class AccountSecretsBody(Body):
     secrets: dict[str, str] = Field(
         description="Values by the names in `secrets` of the account. Those that are not given again stay.", repr=False
     )
+    offer: str | None = Field(
+        default=None, description="`offer` of the account, to be refused (409) if the server has changed meanwhile."
+    )
     address: str | None = Field(
         default=None, description="`address` of the account, to be refused (409) if it has changed meanwhile."
     )

@@ -4,6 +4,7 @@ from typing import Annotated, TypedDict
 
 from application.mcp.list_accounts import ListedAccount
 from domain.threads.message_json import timestamp
+from interfaces.http.secrets.reference_views import WriteOnlyView, write_only_view
 from interfaces.http.view_fields import Items, Timestamp
 
 
@@ -15,6 +16,11 @@ class AccountView(TypedDict):
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
     secrets: Annotated[list[str], "Names of the secrets that the caller gives; empty for an authorization server."]
     address: Annotated[str, "Where the tokens or secrets are sent; of a started server, the program that gets them."]
+    env: Annotated[
+        dict[str, WriteOnlyView],
+        "Variables of a started server, which may say where it sends the secrets. Values are write-only, or references.",
+    ]
+    offer: Annotated[str, "Names the server as it is now. Secrets that are given with it go to nothing else."]
     issuer: Annotated[str | None, "The authorization server; null until it is connected, and for secrets."]
     scope: Annotated[str | None, "What was granted, if the authorization server says so."]
     renewed_at: Annotated[
@@ -39,6 +45,8 @@ def account_view(listed: ListedAccount) -> AccountView:
         "connected": account is not None,
         "secrets": [*listed.server.config.person_secrets],
         "address": listed.address,
+        "env": {name: write_only_view(value) for name, value in listed.server.config.env.items()},
+        "offer": listed.offer,
         "issuer": None if account is None else account.issuer,
         "scope": None if account is None else account.scope,
         "renewed_at": None if account is None else timestamp(account.renewed_at),

@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.mcp.account_connected import AccountConnected
 from application.mcp.give_account_secrets import GiveAccountSecrets, GiveAccountSecretsCommand
+from application.mcp.list_accounts import ListedAccount
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.identity.api_key import Principal
@@ -50,7 +51,12 @@ class Desk:
         self.accounts: MockType = mocker.create_autospec(AccountConnected, instance=True)
 
     async def give(
-        self, values: Mapping[str, str], *, by: Principal | None = None, address: str | None = None
+        self,
+        values: Mapping[str, str],
+        *,
+        by: Principal | None = None,
+        address: str | None = None,
+        offer: str | None = None,
     ) -> McpServer:
         giving = GiveAccountSecrets(
             servers=InMemoryMcpServerStore(self.state),
@@ -61,7 +67,7 @@ class Desk:
             ids=self.ids,
         )
         command = GiveAccountSecretsCommand(
-            principal=by or a_person(), server="tickets", values=values, address=address
+            principal=by or a_person(), server="tickets", values=values, address=address, offer=offer
         )
         return await giving.execute(command)
 
@@ -146,6 +152,20 @@ async def test_a_program_that_the_caller_was_not_told_gets_nothing(mocker: Mocke
     desk.state.servers[edited.id] = edited
     with refused("account_secrets_invalid"):
         await desk.give({})
+
+
+async def test_a_program_whose_variables_changed_since_the_caller_was_told_gets_nothing(mocker: MockerFixture) -> None:
+    desk = Desk(mocker, a_started_secrets_server())
+    offer = ListedAccount(server=desk.server, account=None, link="").offer
+    env = {**desk.server.config.env, "WIKI_URL": "https://evil.example"}
+    edited = replace(desk.server, version=desk.server.version + 1, config=replace(desk.server.config, env=env))
+    desk.state.servers[edited.id] = edited
+    with refused("mcp_server_changed"):
+        await desk.give({"token": PLANTED}, address="custom tickets-server --stdio", offer=offer)
+    assert desk.secrets.given == {}
+    await desk.give({"token": PLANTED}, offer=ListedAccount(server=edited, account=None, link="").offer)
+    for value in (PLANTED, "evil"):
+        assert value not in offer
 
 
 async def test_a_key_gives_none_and_other_servers_take_none(mocker: MockerFixture) -> None:

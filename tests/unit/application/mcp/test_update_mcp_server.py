@@ -15,7 +15,8 @@ from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.mcp.declared_tool import DeclaredTool
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import ConnectionLoss, Credentials, Isolation, McpServer, McpServerConfig, McpServerKind
+from domain.secrets.secret import SecretRef
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, SERVER, START, a_server, after, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
@@ -151,6 +152,19 @@ async def test_what_an_installed_server_is_installed_from_cannot_be_changed(port
         await ports.update(changes)
 
     ports.assert_it_stays(INSTALLED)
+
+
+@pytest.mark.requirement("P3")
+async def test_what_processes_of_the_organization_may_have_changed_becomes_no_program_of_people(ports: Ports) -> None:
+    ports.state.servers[SERVER] = INSTALLED
+    persons: dict[str, Any] = {"changes": {"credentials": Credentials.PERSON}, "env": {"T": SecretRef("person:token")}}
+    with refused("mcp_server_installed"):
+        await ports.update(**persons)
+    ports.assert_it_stays(INSTALLED)
+    ports.state.servers[SERVER] = replace(INSTALLED, installation=None)
+    of_people = await ports.update(**persons)
+    ports.state.servers[SERVER] = replace(of_people, installation=INSTALLATION)
+    assert (await ports.update({"timeout_s": 7.0})).config.timeout_s == 7.0
 
 
 async def test_a_change_of_an_older_version_is_refused(ports: Ports) -> None:

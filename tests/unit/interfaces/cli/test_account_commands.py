@@ -17,6 +17,8 @@ TICKETS: JsonObject = {
     "connected": False,
     "secrets": [],
     "address": "https://mcp.example/mcp",
+    "env": {},
+    "offer": "mcp_1:7",
     "issuer": None,
     "scope": None,
     "renewed_at": None,
@@ -54,14 +56,14 @@ def taking_secrets(*names: str) -> FakeService:
     return service.on("PATCH", "/v1/me/accounts/tickets", {**TICKETS, "secrets": [*names]})
 
 
-def test_a_secret_is_read_from_a_pipe_and_sent_for_the_address_that_was_told() -> None:
+def test_a_secret_is_read_from_a_pipe_and_sent_for_what_was_told() -> None:
     service = taking_secrets("token")
     given = service.run("account", "set", "tickets", typed=("s3cret",))
     assert (given.exit_code, "Gave token for tickets." in given.err) == (0, True)
     assert "s3cret" not in given.out + given.err
     assert json.loads(service.requests[-1].content) == {
         "secrets": {"token": "s3cret"},
-        "address": "https://mcp.example/mcp",
+        "offer": "mcp_1:7",
     }
 
 
@@ -71,8 +73,16 @@ def test_of_several_secrets_a_pipe_gives_the_one_that_is_named() -> None:
     assert service.run("account", "set", "tickets", "user", typed=("ann",)).exit_code == 0
     assert json.loads(service.requests[-1].content) == {
         "secrets": {"user": "ann"},
-        "address": "https://mcp.example/mcp",
+        "offer": "mcp_1:7",
     }
+
+
+def test_the_variables_of_a_program_are_told_before_a_secret_is_given() -> None:
+    env: JsonObject = {"HOST": "[hidden]", "TOKEN": {"secret": "person:token"}}
+    wiki: JsonObject = {**TICKETS, "secrets": ["token"], "env": env}
+    service = FakeService().on("GET", "/v1/me/accounts", {"data": [wiki]}).on("PATCH", "/v1/me/accounts/tickets", wiki)
+    given = service.run("account", "set", "tickets", typed=("s3cret",))
+    assert "variables, beside the program: HOST, TOKEN (secret person:token)." in given.err
 
 
 def test_a_server_with_an_authorization_server_takes_no_secrets() -> None:
