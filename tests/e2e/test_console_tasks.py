@@ -156,7 +156,7 @@ def see_the_time_of_a_call(hand: Hand) -> None:
     hand.click("Runs")
     hand.click("Work it out.")
     hand.click(hand.page.get_by_role("list", name="Trace").get_by_role("button", name="code_execution"))
-    expect(hand.page.locator("#chosen")).to_contain_text("policy: allow")
+    expect(hand.page.locator("#chosen")).to_contain_text("Policy decisionallowed")
 
 
 def read_raw_events(hand: Hand) -> None:
