@@ -1,6 +1,6 @@
 """DisconnectAccount: delete the caller's own grant for an MCP server."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
@@ -8,11 +8,12 @@ from application.mcp.account_secrets import PersonFiles
 from application.mcp.account_server import account_server
 from application.mcp.authorization import McpAuthorizer
 from application.mcp.ports import McpConnections, McpServerStore
+from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
 from domain.identity.api_key import Principal
-from domain.mcp.given_secrets import is_process_of_person
+from domain.mcp.server import Credentials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +26,11 @@ class DisconnectAccountCommand:
 
 class DisconnectAccount:
     """Rules:
-    - People disconnect their own account, with any role.
+    - People disconnect their own account, with any role, also at a server that is used with one of the organization by now.
     - The tokens are deleted, and later calls need a new consent. The connections of the server end once their calls end: of
       a server with secrets of persons only those of the caller, in all processes.
-    - Files of processes that were started for the caller are removed from this machine.
+    - Files of processes that were started for the caller are removed from this machine, also if the server is none that is
+      started any more.
     - Audited as `account.disconnected`.
 
     Raises: FORBIDDEN `person_required`, NOT_FOUND (`account_not_found` if none is connected), CONFLICT
@@ -56,13 +58,14 @@ class DisconnectAccount:
 
     async def execute(self, command: DisconnectAccountCommand) -> None:
         principal = command.principal
-        server = await account_server(self._servers, principal, command.server)
+        person_id = principal.require_person()
+        stored = await existing_server(self._servers, principal, command.server)
+        server = replace(stored, person_id=person_id)  # also of a server that became one of the organization
         if not await self._authorizer.disconnect(server):
+            await account_server(self._servers, principal, command.server)
             raise not_found("account", server.config.slug)
-        if not server.config.person_secrets:
+        if server.config.credentials is Credentials.PERSON and not server.config.person_secrets:
             await self._connections.forget(server.organization_id, server.id)
-        if is_process_of_person(server):
-            await self._person_files.remove(server)
         await self._audit_log.record(
             audit_entry(
                 principal,
@@ -74,3 +77,4 @@ class DisconnectAccount:
                 details={"slug": server.config.slug},
             )
         )
+        await self._person_files.remove(server)

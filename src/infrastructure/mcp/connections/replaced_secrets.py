@@ -20,7 +20,7 @@ class ReplacedSecrets:
     - A connection of `live` whose secrets are no longer those of its person, or whose person is not active, gets no new
       calls and ends with its last one (`end`).
     - Connections of others stay open.
-    - Changes during a look are looked at afterwards, together.
+    - Changes during a look are looked at afterwards, together. What storage did not tell is looked at with the next change.
     """
 
     def __init__(
@@ -49,6 +49,7 @@ class ReplacedSecrets:
             await asyncio.wait([self._looking])
 
     async def _look(self) -> None:
+        unseen = set[OrganizationId | None]()
         try:
             while self._changed:
                 changed, self._changed = self._changed, set()
@@ -56,11 +57,14 @@ class ReplacedSecrets:
                     key = life.key
                     if key is None or key.secrets is None or changed.isdisjoint({None, key.organization_id}):
                         continue
-                    if await self._is_replaced(life, key):
-                        self._end(connection)
-        except ServiceError as error:  # no call uses the connections, and the idle timeout ends them
-            logger.warning("connections with replaced secrets were not ended", extra={"code": error.code})
+                    try:
+                        if await self._is_replaced(life, key):
+                            self._end(connection)
+                    except ServiceError as error:  # no call uses the connection, and the idle timeout ends it
+                        unseen.add(key.organization_id)
+                        logger.warning("a connection with secrets was not looked at", extra={"code": error.code})
         finally:
+            self._changed |= unseen
             self._looking = None
 
     async def _is_replaced(self, life: ConnectionLife, key: ConnectionKey) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import fcntl
 import json
 import re
+import secrets
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -197,9 +198,11 @@ class InstallDirectories:
         return self._root / _DATA_OF_PEOPLE / self.path("/".join(owner)).relative_to(self._root)
 
     def _remove(self, path: Path, name: str) -> None:
-        removed = self._root / _REMOVED / name
+        if not path.exists():
+            return
+        # A name of its own: removing what has the same place again, at the same time, must not meet this.
+        removed = self._root / _REMOVED / f"{name}.{secrets.token_hex(8)}"
         removed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        shutil.rmtree(removed, ignore_errors=True)
         try:
             path.rename(removed)
         except FileNotFoundError:

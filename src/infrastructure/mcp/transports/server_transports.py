@@ -322,7 +322,7 @@ class StdioServerTransport:
         write_timeout_s: float,
         pace: Pace,
     ) -> None:
-        self._log = _CopyingLog(log)
+        self._log = CopyingLog(log)
         self._redact = redact
         self._transport = StdioTransport(
             start,
@@ -338,7 +338,10 @@ class StdioServerTransport:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._transport.__aexit__(exc_type, exc, traceback)
+        try:
+            await self._transport.__aexit__(exc_type, exc, traceback)
+        finally:
+            self._log.finish()
 
     def describe_end(self) -> str | None:
         if self._transport.does_not_read:
@@ -357,11 +360,27 @@ class StdioServerTransport:
         return self._redact(stderr_tail(self._log.text()))
 
 
-class _CopyingLog(StderrLog):
+class CopyingLog(StderrLog):
+    """The log of one process, which passes on whole lines to that of the server: of lines that are mixed up with those of
+    other processes, secrets would not be known. What is longer than this log counts as a line."""
+
     def __init__(self, also: StderrLog) -> None:
         super().__init__(_OWN_LOG_BYTES)
         self._also = also
+        self._begun = bytearray()
 
     def append(self, data: bytes) -> None:
         super().append(data)
-        self._also.append(data)
+        if not (end := data.rfind(b"\n") + 1) and len(self._begun) + len(data) > _OWN_LOG_BYTES:
+            data += b"\n"
+            end = len(data)
+        self._begun += data[:end]
+        if end:
+            self._also.append(bytes(self._begun))
+            self._begun.clear()
+        self._begun += data[end:]
+
+    def finish(self) -> None:
+        """Pass on the last line, which has no end."""
+        if self._begun:
+            self.append(b"\n")

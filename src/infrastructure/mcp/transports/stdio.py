@@ -39,11 +39,14 @@ class StderrLog:
     def __init__(self, max_bytes: int = DEFAULT_STDERR_BYTES) -> None:
         self._max_bytes = max_bytes
         self._bytes = bytearray()
+        self._is_cut = False
 
     def append(self, data: bytes) -> None:
         """Append; the oldest bytes are dropped."""
+        self._is_cut = self._is_cut or len(data) > self._max_bytes
         self._bytes += data[-self._max_bytes :]
         if len(self._bytes) > 2 * self._max_bytes:
+            self._is_cut = True
             del self._bytes[: -self._max_bytes]
 
     def note(self, line: str) -> None:
@@ -52,8 +55,11 @@ class StderrLog:
         self.append(start + f"[dragoman] {line}\n".encode(errors="replace"))
 
     def text(self) -> str:
-        """The stored text, with invalid UTF-8 replaced."""
-        return self._bytes[-self._max_bytes :].decode(errors="replace")
+        """The stored text, with invalid UTF-8 replaced, from the beginning of a line: a part of a secret is not known as one."""
+        kept = self._bytes[-self._max_bytes :]
+        if self._is_cut or len(kept) < len(self._bytes):
+            kept = kept.partition(b"\n")[2]
+        return kept.decode(errors="replace")
 
     def tail(self, lines: int) -> str:
         return "\n".join(self.text().splitlines()[-lines:])

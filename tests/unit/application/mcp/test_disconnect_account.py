@@ -10,7 +10,7 @@ from application.mcp.ports import McpConnections
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.ids import UserId
-from domain.mcp.server import McpServer
+from domain.mcp.server import Credentials, McpServer
 from tests.builders import ORG, START
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
@@ -60,7 +60,6 @@ async def test_a_person_disconnects_their_own_account_and_it_is_audited(ports: P
     await ports.disconnect(a_person())
     assert ports.authorizer.accounts == {(ports.server.id, OTHER): ACCOUNT}
     ports.connections.forget.assert_awaited_once_with(ORG, ports.server.id)
-    ports.files.remove.assert_not_awaited()
     [entry] = ports.state.audit.values()
     assert (entry.action, entry.actor, entry.resource) == (AuditAction.ACCOUNT_DISCONNECTED, USER, ports.server.id)
 
@@ -72,6 +71,26 @@ async def test_a_person_who_disconnects_from_a_started_server_takes_their_files_
     await ports.disconnect(a_person())
     ports.files.remove.assert_awaited_once_with(ports.server.acting_for(USER))
     ports.connections.forget.assert_not_awaited()
+
+
+async def test_what_is_kept_for_a_server_that_became_one_of_the_organization_is_disconnected_too(
+    mocker: MockerFixture,
+) -> None:
+    ports = Ports(mocker, a_person_server(Credentials.ORGANIZATION))
+    await ports.disconnect(a_person())
+    assert ports.authorizer.accounts == {(ports.server.id, OTHER): ACCOUNT}
+    [called] = ports.files.remove.await_args_list
+    assert called.args[0].person_id == USER
+    ports.connections.forget.assert_not_awaited()
+    with refused("mcp_server_auth_mismatch"):
+        await ports.disconnect(a_person())
+
+
+async def test_disconnecting_is_audited_though_files_cannot_be_removed(ports: Ports) -> None:
+    ports.files.remove.side_effect = OSError("no space")
+    with pytest.raises(OSError, match="no space"):
+        await ports.disconnect(a_person())
+    assert len(ports.state.audit) == 1
 
 
 async def test_an_account_that_is_not_connected_is_not_found(ports: Ports) -> None:

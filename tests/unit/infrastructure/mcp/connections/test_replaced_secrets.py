@@ -86,6 +86,16 @@ async def test_without_storage_all_stay_and_the_next_change_is_looked_at(mocker:
     assert await connections.told(ORG) == [connections.former]
 
 
+async def test_one_failure_leaves_the_others_looked_at_and_is_made_up_for_with_the_next_change(
+    mocker: MockerFixture,
+) -> None:
+    connections = Connections(mocker)
+    connections.store.load.side_effect = [storage_away(), None]
+    assert await connections.told(ORG) == [connections.newest]
+    connections.store.load.side_effect = None
+    assert connections.former in await connections.told(OTHER_ORG)
+
+
 async def test_changes_during_a_look_are_looked_at_and_closing_ends_it(mocker: MockerFixture) -> None:
     connections = Connections(mocker)
     connections.replaced.look(ORG)
