@@ -98,6 +98,7 @@ async def open_service(container: Container) -> AsyncIterator[None]:
         stack.push_async_callback(cancelled, settling)
         installs = container.server_installs()
         await when_storage_available(container, installs.recover)
+        await when_storage_available(container, container.person_files().tidy)
         _close_at_the_end(container, stack)
         stack.push_async_callback(installs.close)
         release = container.release_ended_sessions()

@@ -85,6 +85,7 @@ async def test_a_person_deletes_their_own_and_those_of_others_stay(filled: Store
     assert await filled.person_secrets.remove(OWNER)
     assert not await filled.person_secrets.remove(OWNER)
     assert await filled.person_secrets.load(OWNER) is None
+    assert [await filled.person_secrets.has(each) for each in (OWNER, of_other)] == [False, True]
     assert await filled.person_secrets.load(of_other) == GIVEN
 
 
@@ -107,6 +108,7 @@ async def test_a_person_who_is_not_active_has_none_and_gets_none(filled: Stores)
     entry = an_audit_event(5, action=AuditAction.USER_UPDATED)
     await filled.users.change(ORG, USER, lambda user: (replace(user, status=UserStatus.DEACTIVATED), entry))
     assert await filled.person_secrets.load(OWNER) is None
+    assert await filled.person_secrets.has(OWNER)
     assert not await filled.person_secrets.save(OWNER, lambda _: GIVEN)
 
 

@@ -16,6 +16,9 @@ class InMemoryPersonSecretStore:
     async def load(self, owner: AccountOwner) -> GivenSecrets | None:
         return self.given.get(owner) if self._is_active(owner) else None
 
+    async def has(self, owner: AccountOwner) -> bool:
+        return owner in self.given
+
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
         server = self._state.servers.get(owner.server_id)
         if server is None or server.organization_id != owner.organization_id or not self._is_active(owner):

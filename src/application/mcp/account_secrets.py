@@ -30,6 +30,10 @@ class PersonSecretStore(Protocol):
         """What the person gave for the server, whatever its address is now."""
         ...
 
+    async def has(self, owner: AccountOwner) -> bool:
+        """Whether the person, active or not, gave something for the server."""
+        ...
+
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
         """Store what `decide` says in place of what there is, in one transaction: of two at a time, the second one sees what
         the first one stored. False if the server is not stored, or the person is not active."""

@@ -213,11 +213,12 @@ class McpServers(containers.DeclarativeContainer):
         ListAccounts, servers=Storage.fresh_servers, authorizer=accounts, address=Platform.public_address
     )
     connect_account = singleton(ConnectAccount, servers=Storage.fresh_servers, authorizer=accounts)
+    person_files = singleton(LocalPersonFiles, directories=install_directories, person_secrets=Storage.person_secrets)
     disconnect_account = singleton(
         DisconnectAccount,
         servers=Storage.fresh_servers,
         authorizer=accounts,
         connections=announced_connections,
-        person_files=singleton(LocalPersonFiles, directories=install_directories),
+        person_files=person_files,
     )
     describe_oauth_client = singleton(DescribeOAuthClient, address=Platform.public_address)

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from application.mcp.ports import InstalledServer, McpInstallFailure
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, account_owner
 from domain.mcp.server import McpServer
 from infrastructure.mcp.install.package_files import read_json, write_file
@@ -138,6 +138,12 @@ class InstallDirectories:
         data = self._data(server.organization_id, server.tested_id or server.id) if owner is None else self._of(owner)
         (data / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
         return data
+
+    def people(self) -> tuple[AccountOwner, ...]:
+        """Whose directories there are."""
+        found = (self._root / _DATA_OF_PEOPLE).glob("[!.]*/[!.]*/[!.]*/")
+        parts = (path.parts[-_LOCATION_PARTS:] for path in found)
+        return tuple(AccountOwner(OrganizationId(of), McpServerId(at), UserId(person)) for of, at, person in parts)
 
     def remove_data_of(self, owner: AccountOwner) -> None:
         """Remove the directory of a person."""

@@ -22,6 +22,7 @@ _own = (
     person_grant.c.issuer == OF_SECRETS,
 )
 _load = select(person_grant.c.sealed).where(*_own, active_person.exists())
+_has = select(person_grant.c.updated_at).where(*_own)
 _remove = delete(person_grant).where(*_own)
 _new = upsert(person_grant)
 _save = _new.on_conflict_do_update(
@@ -41,6 +42,12 @@ class SqlPersonSecretStore:
     async def load(self, owner: AccountOwner) -> GivenSecrets | None:
         return await self._database.read(
             lambda connection: self._stored(connection, owner), scope=owner.organization_id
+        )
+
+    async def has(self, owner: AccountOwner) -> bool:
+        return await self._database.read(
+            lambda connection: connection.execute(_has, _wanted(owner)).first() is not None,
+            scope=owner.organization_id,
         )
 
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
