@@ -141,9 +141,7 @@ async def test_the_directory_of_a_person_is_removed_alone_and_all_with_the_serve
     directories = InstallDirectories(tmp_path)
     server = started("server", env={"T": SecretRef("person:t")}, credentials=Credentials.PERSON)
     of_ann, of_ben = (directories.data(server.acting_for(person)) for person in TOKENS)
-    files = LocalPersonFiles(
-        directories=directories, person_secrets=InMemoryPersonSecretStore(InMemoryState())
-    )
+    files = LocalPersonFiles(directories=directories, person_secrets=InMemoryPersonSecretStore(InMemoryState()))
     await files.remove(server)
     await files.remove(server.acting_for(ANN))
     await files.remove(server.acting_for(ANN))

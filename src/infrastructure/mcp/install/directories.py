@@ -206,7 +206,7 @@ class InstallDirectories:
     def _remove(self, path: Path, name: str) -> None:
         if not path.exists():
             return
-        # A name of its own: removing what has the same place again, at the same time, must not meet this.
+        # The name is new: another removal from the same place, at the same time, must not meet this one.
         removed = self._root / _REMOVED / f"{name}.{secrets.token_hex(8)}"
         removed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
