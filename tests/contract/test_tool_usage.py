@@ -11,7 +11,7 @@ from application.usage.ports import ToolUsageFilter
 from domain.audit.event import AuditAction, AuditEvent
 from domain.usage.daily_usage import UsageKey
 from domain.usage.tool_usage import ToolUsageSum
-from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event
+from tests.builders import ORG, OTHER_ORG, START, a_server, after, an_agent, an_audit_event
 from tests.contract.stores import Stores
 from tests.doubles.audit_chain import GivenSealKeys
 from tests.doubles.surroundings import FixedClock
@@ -77,3 +77,20 @@ async def test_sums_of_calls_are_of_the_days_and_the_tool_asked_for_in_pages(sto
     found = [(each.day, each.tool) for each in (*first.items, *rest.items)]
     assert found == [(TODAY, "read"), (TODAY, "write"), (TODAY - timedelta(days=1), "read")]
     assert rest.next_cursor is None
+
+
+@pytest.mark.requirement("P2")
+async def test_of_tools_that_do_not_say_whose_they_are_only_the_services_own_are_seen_by_all(stores: Stores) -> None:
+    await stores.agents.add(an_agent(), an_audit_event(80, action=AuditAction.AGENT_CREATED))
+    await stores.servers.add(a_server(), an_audit_event(81, action=AuditAction.MCP_SERVER_CREATED))
+    seen = [
+        f"agent__{an_agent().config.name}",
+        f"mcp__{a_server().config.slug}__read",
+        "internet_search",
+        "search_tools",
+    ]
+    hidden = ["merge_with_rival", "agent__unknown", "mcp__unknown__read", "show_in_client"]
+    await seal(stores, *(call(number, tool) for number, tool in enumerate((*seen, *hidden), start=1)))
+    told = {each.tool for each in await sums(stores, ToolUsageFilter(teams=frozenset({"sales"})))}
+    assert told == set(seen)
+    assert {each.tool for each in await sums(stores)} == {*seen, *hidden}

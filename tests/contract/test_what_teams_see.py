@@ -10,14 +10,14 @@ from application.audit.ports import AuditFilter
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
 from domain.errors import ServiceError
-from domain.identity.organization_group import OrganizationGroup
-from domain.ids import AuditEventId, GatewaySessionId, GroupId, WorkflowId, WorkflowRunId
+from domain.ids import AuditEventId, GatewaySessionId, WorkflowId, WorkflowRunId
 from domain.teams import Teams
 from domain.workflows.graph import Workflow
 from tests.builders import ORG, START, a_thread, a_thread_id, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD, SESSION, a_session, created
 from tests.contract.test_gateway_approvals import asked
+from tests.group_builders import a_group
 from tests.schedule_builders import a_schedule, a_schedule_id, made
 from tests.workflow_builders import a_workflow_run, entrypoint, workflow
 
@@ -26,6 +26,8 @@ pytestmark = pytest.mark.requirement("P2")
 TEAM = "finance"
 INSIDERS: Teams = frozenset({TEAM})
 OUTSIDERS: Teams = frozenset({"sales"})
+FINANCE = a_group(TEAM)
+GROUP_MADE = an_audit_event(91, action=AuditAction.GROUP_CREATED)
 OF_TEAM = Workflow(
     id=WorkflowId(numbered("wfl", 1)),
     organization_id=ORG,
@@ -85,23 +87,21 @@ async def test_a_schedule_is_seen_with_its_agent_and_its_thread(of_team: Stores)
 
 
 async def test_a_group_owns_its_workflows_and_what_their_runs_did(stores: Stores) -> None:
-    group = OrganizationGroup(
-        id=GroupId(numbered("grp", 1)), organization_id=ORG, name=TEAM, created_at=START, changed_at=START
-    )
     groups, gone = stores.organization_groups, an_audit_event(92, action=AuditAction.GROUP_DELETED)
-    await groups.add(group, an_audit_event(91, action=AuditAction.GROUP_CREATED))
+    await groups.add(FINANCE, GROUP_MADE)
     await stores.workflows.add(OF_TEAM, an_audit_event(93, action=AuditAction.WORKFLOW_CREATED))
     await stores.workflow_runs.start(RUN_OF_TEAM, an_audit_event(94, action=AuditAction.WORKFLOW_RUN_STARTED))
     with pytest.raises(ServiceError, match=rf"report.*{RUN_OF_TEAM.id}") as refused:
-        await groups.delete(ORG, group.id, gone)
+        await groups.delete(ORG, FINANCE.id, gone)
     assert refused.value.code == "group_owns"
     await stores.workflows.delete(ORG, OF_TEAM.id, an_audit_event(95, action=AuditAction.WORKFLOW_DELETED))
     with pytest.raises(ServiceError, match=RUN_OF_TEAM.id) as refused:
-        await groups.delete(ORG, group.id, gone)
+        await groups.delete(ORG, FINANCE.id, gone)
     assert "report" not in refused.value.detail
 
 
 async def test_entries_about_a_workflow_its_runs_and_their_calls_are_seen_with_them(stores: Stores) -> None:
+    await stores.organization_groups.add(FINANCE, GROUP_MADE)
     common = replace(OF_TEAM, id=WorkflowId(numbered("wfl", 2)), definition=workflow(entrypoint(), name="common"))
     run = replace(RUN_OF_TEAM, id=WorkflowRunId(numbered("wfr", 2)), workflow_id=common.id, team=None)
     step = partial(an_audit_event, action=AuditAction.TOOL_EXECUTED, resource=numbered("call", 1))
@@ -116,7 +116,7 @@ async def test_entries_about_a_workflow_its_runs_and_their_calls_are_seen_with_t
 
     async def numbers(teams: Teams) -> list[str]:
         page = await stores.audit.page(ORG, AuditFilter(teams=teams), PageRequest(limit=100))
-        return sorted(entry.id for entry in page.items)
+        return sorted(entry.id for entry in page.items if entry.id != GROUP_MADE.id)
 
     assert await numbers(OUTSIDERS) == [numbered("aud", number) for number in (41, 51, 61)]
     assert await numbers(INSIDERS) == [numbered("aud", number) for number in (40, 41, 50, 51, 60, 61)]

@@ -25,6 +25,7 @@ from domain.workflows.run import WorkflowEventType, WorkflowRun, WorkflowRunStat
 from tests.builders import KEY, ORG, OTHER_ORG, after, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
 from tests.contract.stores import Stores
+from tests.group_builders import a_group
 from tests.workflow_builders import entrypoint, node, workflow
 from tests.workflow_changes import answer_run, stop_run
 
@@ -93,6 +94,8 @@ async def test_a_started_run_is_queued_with_its_first_event(harness: Stores) -> 
 
 @pytest.mark.requirement("P2")
 async def test_a_run_keeps_its_team_and_is_in_lists_of_those_who_see_it(harness: Stores) -> None:
+    group = an_audit_event(901, action=AuditAction.GROUP_CREATED)
+    await harness.organization_groups.add(a_group("finance"), group)
     await harness.workflow_runs.start(replace(a_run(), team="finance"), told(1))
     await harness.workflow_runs.start(a_run(2), told(2))
     read = await harness.workflow_runs.get(ORG, ID)

@@ -17,6 +17,7 @@ from domain.workflows.graph import NodeDefinition, Workflow
 from tests.builders import ORG, OTHER_ORG, START, after, an_audit_event, numbered
 from tests.contract.paging import all_of, pages_of
 from tests.contract.stores import Stores
+from tests.group_builders import a_group
 from tests.workflow_builders import agent, entrypoint, tool, transform, workflow
 
 ID = WorkflowId(numbered("wfl", 1))
@@ -50,6 +51,9 @@ async def trail(stores: Stores) -> list[AuditAction]:
 
 @pytest.mark.requirement("P2")
 async def test_a_workflow_is_in_lists_of_those_who_see_the_team_of_its_newest_version(stores: Stores) -> None:
+    for number, name in enumerate(("finance", "legal"), start=1):
+        made = an_audit_event(90 + number, action=AuditAction.GROUP_CREATED)
+        await stores.organization_groups.add(a_group(name, number), made)
     first = a_workflow(team="finance")
     await stores.workflows.add(first, told(1))
     await stores.workflows.add(a_workflow(number=2, name="common"), told(2))

@@ -10,6 +10,7 @@ from domain.teams import Teams, sees
 from domain.tools.names import AGENT_PREFIX, is_tool_of
 from domain.usage.daily_usage import UsageKey
 from domain.usage.tool_usage import ToolUsageSum
+from domain.workflows.tool_names import RESERVED_NAMES
 from tests.doubles.paging import SortKey, oldest_first
 from tests.doubles.state import InMemoryState
 
@@ -44,7 +45,7 @@ class InMemoryToolUsage:
             return any(is_tool_of(each.config.slug, tool) and sees(teams, each.team) for each in servers)
         if tool.startswith(AGENT_PREFIX):
             return any(tool == f"{AGENT_PREFIX}{each.config.name}" and sees(teams, each.team) for each in agents)
-        return True
+        return tool in RESERVED_NAMES
 
     async def first_day(self, organization_id: OrganizationId) -> date | None:
         """The day of the oldest call."""

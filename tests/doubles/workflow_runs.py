@@ -24,7 +24,7 @@ from domain.tools.wired import RegisteredTool
 from domain.workflows.execution import NodeRun
 from domain.workflows.graph import WorkflowDefinition
 from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus, events_between
-from tests.doubles.owners import seen
+from tests.doubles.owners import require_group, seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 from tests.doubles.stored_workflow_run import StoredWorkflowRun
@@ -45,8 +45,10 @@ class InMemoryWorkflowRunStore:
             earlier = await self.started_before(run.organization_id, idempotency, at=run.created_at)
             if earlier is not None:
                 return earlier
-        if run.workflow_id not in {workflow.id for workflow in self._state.workflows_in_use(run.organization_id)}:
+        used = {workflow.id: workflow for workflow in self._state.workflows_in_use(run.organization_id)}
+        if run.workflow_id not in used:
             raise not_found("workflow", run.workflow_id)
+        require_group(self._state, run.organization_id, run.team, former=used[run.workflow_id].team)
         stored = self._state.workflow_runs[run.id] = StoredWorkflowRun(run)
         stored.key = idempotency
         self._state.record(audit)

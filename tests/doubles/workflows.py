@@ -7,7 +7,7 @@ from domain.audit.event import AuditEvent
 from domain.errors import conflict, not_found, require_version
 from domain.ids import OrganizationId, WorkflowId
 from domain.workflows.graph import Workflow
-from tests.doubles.owners import seen
+from tests.doubles.owners import require_group, seen
 from tests.doubles.paging import by_time, newest_first
 from tests.doubles.state import InMemoryState
 
@@ -20,6 +20,7 @@ class InMemoryWorkflowStore:
 
     async def add(self, workflow: Workflow, audit: AuditEvent) -> None:
         """Store a new workflow."""
+        require_group(self._state, workflow.organization_id, workflow.team)
         self._refuse_taken_name(workflow)
         self._state.workflows[workflow.id] = [workflow]
         self._state.record(audit)
@@ -30,6 +31,7 @@ class InMemoryWorkflowStore:
         if stored is None:
             raise not_found("workflow", workflow.id)
         require_version("workflow", stored.version, expected=expected_version)
+        require_group(self._state, workflow.organization_id, workflow.team, former=stored.team)
         self._refuse_taken_name(workflow)
         self._state.workflows[workflow.id].append(workflow)
         self._state.record(audit)

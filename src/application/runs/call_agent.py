@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 import logging
+from dataclasses import replace
 
 from application.mcp.ports import McpProgress, ProgressCallback
 from application.runs.agent_reply import progress_of, reply_of
@@ -19,6 +20,7 @@ from domain.errors import ServiceError, Violation, conflict, existing, invalid, 
 from domain.ids import RunId, derived_id
 from domain.runs.called_by import MAX_DEPTH, CalledBy
 from domain.runs.run import Run, RunStatus
+from domain.teams import teams_of
 from domain.threads.message import TextContent
 from domain.tools.result import ToolResult
 
@@ -34,7 +36,7 @@ _PAGE = 500
 class CallAgent:
     """Rules:
     - The run belongs to the caller, on its own thread, under its agent's policies, limits and budgets.
-      It belongs to the team of the caller's thread.
+      It belongs to the team of the caller's thread, which decides whose agents are called.
       The calling agent's allowlist and policies apply to it, too (`caller_rules`).
     - A call repeated with its key gets the same run.
     - An abandoned or timed-out call cancels the run that it started, unless the run is suspended.
@@ -108,13 +110,16 @@ class CallAgent:
             depth=caller.depth + 1,
             agent_id=caller.agent_id,
         )
-        thread = await self._threads.get(caller.principal.organization_id, caller.thread_id)
+        thread = existing(
+            await self._threads.get(caller.principal.organization_id, caller.thread_id), "thread", caller.thread_id
+        )
         started = await self._start_run.execute(
             StartRunCommand(
-                principal=caller.principal,
+                # An agent may have been given to another team since it became a tool.
+                principal=replace(caller.principal, teams=teams_of(thread.team)),
                 agent=call.agent.agent_id,
                 input=(TextContent(text=str(asked)),),
-                team=existing(thread, "thread", caller.thread_id).team,
+                team=thread.team,
                 called_by=called_by,
                 wired=call.agent.wired,
                 run_id=run_id,

@@ -39,8 +39,8 @@ class UsageReports(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUsageFilter:
-    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both. Of tools of servers, only those of
-    servers that are there and that someone with `teams` sees."""
+    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both. With `teams`, only the
+    service's own tools, and those of servers and agents that are there and seen."""
 
     since: date | None = None
     until: date | None = None

@@ -6,7 +6,7 @@ from typing import cast
 from domain.json_value import JsonObject, JsonValue
 from domain.workflows.graph import Edge, NodeDefinition, WorkflowDefinition
 
-NAME_KEYS = ("id", "name", "source", "target", "source_handle", "target_handle", "handle", "otherwise")
+NAME_KEYS = ("id", "name", "team", "source", "target", "source_handle", "target_handle", "handle", "otherwise")
 """Keys with names as values: YAML must not read `true`, a handle of a condition, as a boolean."""
 
 

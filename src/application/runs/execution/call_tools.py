@@ -239,7 +239,7 @@ def _caller(session: RunSession, tool: Tool) -> AgentCaller | None:
     if tool.agent is None or run.requested_by is None:
         return None
     called_by = CalledBy.of(run.metadata)
-    # Which agents it may call is decided by its toolset: those of the team of its agent.
+    # Which agents it may call is decided by its toolset and, once it calls, by the team of its thread.
     starter = Principal(key_id=run.requested_by, organization_id=run.organization_id, role=Role.RUNNER, teams=None)
     return AgentCaller(
         principal=starter,

@@ -3,7 +3,7 @@
 from datetime import date
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, not_, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
 from application.system.pages import Page, PageRequest
 from application.usage.ports import ToolUsageFilter
@@ -12,6 +12,7 @@ from domain.teams import Teams
 from domain.tools.names import AGENT_PREFIX
 from domain.usage.daily_usage import UsageKey
 from domain.usage.tool_usage import ToolUsageSum
+from domain.workflows.tool_names import RESERVED_NAMES
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, page_of
 from infrastructure.persistence.columns.teams import seen_by
 from infrastructure.persistence.engine.database import Database
@@ -68,7 +69,8 @@ def _grouped(organization_id: OrganizationId, wanted: ToolUsageFilter) -> Select
 
 
 def _seen_tools(teams: Teams) -> tuple[ColumnElement[bool], ...]:
-    """Tools of servers and agents by their names; one whose name was fitted to the limits is not seen."""
+    """Tools of seen servers and agents by their names, and the service's own. Who does not see all teams loses what does not
+    say whose it is: tools of workflows and of clients, and names that were fitted to the limits."""
     if teams is None:
         return ()
     is_of_server, is_agent = (
@@ -86,8 +88,11 @@ def _seen_tools(teams: Teams) -> tuple[ColumnElement[bool], ...]:
         *seen_by(teams, agent.c.team),
     )
     return (
-        or_(not_(is_of_server), exists(servers.correlate(tool_usage))),
-        or_(not_(is_agent), exists(agents.correlate(tool_usage))),
+        or_(
+            _columns.tool.in_(sorted(RESERVED_NAMES)),
+            and_(is_of_server, exists(servers.correlate(tool_usage))),
+            and_(is_agent, exists(agents.correlate(tool_usage))),
+        ),
     )
 
 

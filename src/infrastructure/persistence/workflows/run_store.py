@@ -33,6 +33,7 @@ from infrastructure.persistence.columns.leases import expired_by, held_after, re
 from infrastructure.persistence.columns.paging import newest_page
 from infrastructure.persistence.columns.starters import is_started_by
 from infrastructure.persistence.engine.database import SYSTEM, Database
+from infrastructure.persistence.identity.group_owners import require_group
 from infrastructure.persistence.tables import run as agent_run
 from infrastructure.persistence.tables import (
     workflow,
@@ -67,7 +68,7 @@ _events = (
     .limit(bindparam("limit"))
 )
 _in_use = (
-    select(workflow.c.id)
+    select(workflow.c.team)
     .where(
         workflow.c.id == bindparam("of_workflow"),
         workflow.c.organization_id == bindparam("of_organization"),
@@ -147,8 +148,10 @@ class SqlWorkflowRunStore:
             if earlier is not None:
                 return earlier
             wanted = {"of_workflow": run.workflow_id, "of_organization": run.organization_id}
-            if connection.execute(_in_use, wanted).first() is None:
+            used = connection.execute(_in_use, wanted).first()
+            if used is None:
                 raise not_found("workflow", run.workflow_id)
+            require_group(connection, run.organization_id, run.team, former=used.team)
             stored = insert_run(connection, run, at=run.created_at, idempotency=idempotency)
             if stored.id == run.id:
                 record(connection, audit)

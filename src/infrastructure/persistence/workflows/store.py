@@ -15,6 +15,7 @@ from domain.workflows.graph import Workflow
 from infrastructure.persistence.audit.rows import record
 from infrastructure.persistence.columns.paging import AnyRow, decode_cursor, encode_cursor, newest_page, page_of
 from infrastructure.persistence.engine.database import Database, duplicates_as
+from infrastructure.persistence.identity.group_owners import require_group
 from infrastructure.persistence.tables import workflow, workflow_version
 
 _listed: Select[Any] = select(
@@ -39,7 +40,7 @@ _get_version = _select_one.where(
     workflow_version.c.version == bindparam("wanted_version"), _of_organization, _this, _in_use
 )
 _find = _select_one.where(_is_newest, _of_organization, workflow.c.name == bindparam("name"), _in_use)
-_lock = select(workflow.c.version).where(_of_organization, _this, _in_use).with_for_update()
+_lock = select(workflow.c.version, workflow.c.team).where(_of_organization, _this, _in_use).with_for_update()
 _move = (
     update(workflow)
     .where(_this)
@@ -79,6 +80,7 @@ class SqlWorkflowStore:
         }
 
         def unit(connection: Connection) -> None:
+            require_group(connection, new.organization_id, new.team)
             connection.execute(_insert, row)
             connection.execute(_insert_version, _version_row(new))
             record(connection, audit)
@@ -97,8 +99,9 @@ class SqlWorkflowStore:
         }
 
         def unit(connection: Connection) -> None:
-            stored = existing(connection.execute(_lock, wanted).scalar_one_or_none(), "workflow", changed.id)
-            require_version("workflow", stored, expected=expected_version)
+            stored = existing(connection.execute(_lock, wanted).one_or_none(), "workflow", changed.id)
+            require_version("workflow", stored.version, expected=expected_version)
+            require_group(connection, changed.organization_id, changed.team, former=stored.team)
             connection.execute(_move, moved)
             connection.execute(_insert_version, _version_row(changed))
             record(connection, audit)

@@ -64,7 +64,7 @@ def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False)
 @workflow_app.command("validate", epilog="Example: dragoman workflow validate answers.yaml")
 def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
     """Report all faults of the workflow in a file, without saving it. Exit code 1 if there are
-    any."""
+    any. A team whose group is gone is one, though `apply` accepts it for a workflow that has this team already."""
     session = session_of(context)
     wanted = _load(file)
 

@@ -66,8 +66,8 @@ async def list_workflows(
 async def validate_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], validate_workflow: NamedDependency[ValidateWorkflow]
 ) -> ValidationView:
-    """Requires the role admin. The checks of saving, without saving; 200 whether or not the
-    workflow is valid."""
+    """Requires the role admin. The checks of saving a new workflow, without saving; 200 whether or not the
+    workflow is valid. A team whose group is gone is a fault, though a stored workflow may be saved with the team that it has."""
     definition = data.to_definition()
     checked = await validate_workflow.execute(
         ValidateWorkflowCommand(principal=request.principal, definition=definition)
@@ -108,7 +108,7 @@ async def update_workflow(
     if_match: IfMatch = None,
 ) -> Response[SavedWorkflowView]:
     """Requires the role admin. Creates a new version. A `text` that says something else than the other fields is refused;
-    a change without it drops the text of the version before."""
+    a change without it drops the text of the version before. A `text` without `team` gives the workflow to the organization."""
     changes, text = data.to_changes(), None
     if data.text is not None:
         changes, text = parts_of(await read_beside(data.text, changes)), source_of(data.text)

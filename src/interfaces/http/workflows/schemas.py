@@ -82,7 +82,8 @@ class WorkflowBody(Body):
 
 
 class UpdateWorkflowBody(Patch, of=WorkflowBody):
-    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts."""
+    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts: without `team`,
+    it gives the workflow to the organization."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
     nullable: ClassVar[frozenset[str]] = frozenset({"team"})

@@ -151,8 +151,19 @@ async def test_the_run_of_an_agent_of_the_organization_belongs_to_the_team_that_
     assert run.team == harness.state.threads[run.thread_id].thread.team == "finance"
     assert await calling(harness).begun(a_call(harness)) == run
     harness.change_agent(team="others")
-    with refused("thread_of_another_team"):
+    with refused("agent_not_found"):
         await calling(harness).begun(a_call(harness, caller=replace(CALLER, retry_key="another")))
     del harness.state.threads[THREAD]
     with refused("thread_not_found"):
         await calling(harness).begun(a_call(harness, caller=replace(CALLER, retry_key="third")))
+
+
+@pytest.mark.requirement("P2")
+async def test_an_agent_that_was_given_to_a_team_after_it_became_a_tool_is_not_called_by_others() -> None:
+    harness = RunHarness()
+    harness.change_agent(team="finance")
+    with refused("agent_not_found"):
+        await calling(harness).begun(a_call(harness))
+    assert harness.state.runs == {}
+    harness.state.threads[THREAD] = StoredThread(thread=replace(a_thread(), team="finance"))
+    assert (await calling(harness).begun(a_call(harness))).team == "finance"

@@ -14,6 +14,7 @@ from tests.builders import ORG, START
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.workflows import InMemoryWorkflowStore
+from tests.group_builders import a_group
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, roles_below
 from tests.workflow_builders import entrypoint, workflow
@@ -69,6 +70,8 @@ async def test_a_created_workflow_is_audited(ports: Ports) -> None:
 
 @pytest.mark.requirement("P2")
 async def test_a_workflow_may_belong_to_a_team_which_the_trail_says(ports: Ports) -> None:
+    group = a_group("finance")
+    ports.state.organization_groups[group.id] = group
     created = (await ports.create(definition=workflow(entrypoint(), team="finance"))).workflow
 
     assert created.team == "finance"

@@ -21,6 +21,7 @@ from tests.doubles.stored_workflow_run import StoredWorkflowRun
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
 from tests.doubles.workflows import InMemoryWorkflowStore
+from tests.group_builders import a_group
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger
 from tests.workflow_builders import WORKFLOW, WORKFLOW_RUN, a_workflow, a_workflow_run, entrypoint, transform
@@ -119,6 +120,8 @@ async def test_a_node_that_the_newest_version_does_not_have_is_refused(ports: Po
 @pytest.mark.requirement("P2")
 @pytest.mark.parametrize("of_workflow", [None, "finance"])
 async def test_what_a_run_of_a_team_did_stays_with_the_team(ports: Ports, of_workflow: str | None) -> None:
+    group = a_group("finance")
+    ports.state.organization_groups[group.id] = group
     ports.state.workflow_runs[WORKFLOW_RUN].run = replace(ports.earlier, team="finance")
     ports.state.workflows[WORKFLOW] = [FIRST, replace(NEWEST, definition=replace(NEWEST.definition, team=of_workflow))]
     member = replace(a_principal(Role.OPERATOR), teams=frozenset({"finance"}))

@@ -24,6 +24,7 @@ from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.doubles.workflow_runs import InMemoryWorkflowRunStore
 from tests.doubles.workflows import InMemoryWorkflowStore
+from tests.group_builders import a_group
 from tests.refusals import refused, storage_away
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 from tests.workflow_builders import a_workflow, a_workflow_run, edge, entrypoint, transform, workflow
@@ -159,6 +160,8 @@ async def test_another_text_of_the_same_definition_is_a_version_and_a_changed_de
 
 @pytest.mark.requirement("P2")
 async def test_a_workflow_is_given_to_a_team_and_back_which_the_trail_says(ports: Ports) -> None:
+    group = a_group("finance")
+    ports.state.organization_groups[group.id] = group
     given = (await ports.update(changes={"team": "finance"})).workflow
     assert (given.team, given.version) == ("finance", 3)
     ports.checks.require.assert_awaited_with(a_principal(), given.definition, former_team=None)

@@ -142,6 +142,7 @@ def test_ways_out_and_nodes_with_names_like_true_need_no_quotes(tmp_path: Path) 
     service = FakeService().on("POST", "/v1/workflows", document(version=1))
     text = """
 name: answers
+team: on
 nodes:
 - {id: choose, kind: condition, config: {cases: [{handle: yes, expression: "@"}], otherwise: no, default: true}}
 - {id: on, kind: transform}
@@ -156,6 +157,7 @@ edges:
     assert [sent] == [
         {
             "name": "answers",
+            "team": "on",
             "nodes": [
                 {
                     "id": "choose",
