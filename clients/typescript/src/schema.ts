@@ -6281,7 +6281,8 @@ export interface components {
         };
         /**
          * UpdateWorkflowBody
-         * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts.
+         * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts: without `team`,
+         *     it gives the workflow to the organization.
          * @example {
          *       "name": "answers-2"
          *     }

@@ -2663,7 +2663,10 @@ class UpdateUserBody(TypedDict):
 
 
 class UpdateWorkflowBody(TypedDict):
-    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts."""
+    """
+    Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts: without `team`,
+    it gives the workflow to the organization.
+    """
 
     name: NotRequired[str | None]
     """Unique in the organization."""
