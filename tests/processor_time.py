@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from types import FrameType
 
 _FLOOR_S = 0.05
@@ -16,8 +17,9 @@ class TooSlow(Exception):
     """The bound is reached."""
 
 
+@cache
 def slowness() -> float:
-    """How many times longer than an ordinary machine this one takes at the moment, at least 1: a factor for bounds."""
+    """How many times longer than an ordinary machine this one takes, at least 1: a factor for bounds. Measured once."""
     began = time.thread_time()
     _floor_work()
     return max(1.0, (time.thread_time() - began) / _FLOOR_S)
