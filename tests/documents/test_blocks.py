@@ -16,7 +16,7 @@ NOT_RUN = {
     "README.md": 3,
     "docs/first-run.md": 1,
     "docs/guides/a2a.md": 2,
-    "docs/guides/accounts.md": 5,
+    "docs/guides/accounts.md": 6,
     "docs/guides/ag-ui.md": 1,
     "docs/guides/ai-sdk.md": 2,
     "docs/guides/attacks.md": 1,
