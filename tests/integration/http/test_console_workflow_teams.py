@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from tests.builders import ORG, an_audit_event
+from tests.contract.test_provisioning import GROUP, a_group
 from tests.integration.http.service import Service
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_console_workflows import TEXT, saved, stocked
+from tests.people_builders import a_provider
 
 __all__ = ["stocked"]
 pytestmark = pytest.mark.requirement("P2")
@@ -35,7 +37,11 @@ async def test_the_editor_accepts_the_team_that_a_workflow_has_when_its_group_is
     found = await workflows.find(ORG, "answers")
     assert found is not None
     given = replace(found, version=2, definition=replace(found.definition, team="gone"))
+    groups = stocked.stores.groups
+    await stocked.stores.identity_providers.add(a_provider(), an_audit_event(701))
+    await groups.add_group(a_group(name="gone"), an_audit_event(702))
     await workflows.save(given, expected_version=1, audit=an_audit_event(700))
+    assert await groups.delete_group(a_provider(), GROUP, an_audit_event(703))
     text = TEXT.replace("name: answers", "name: answers\nteam: gone")
     for sent, told in (
         ({}, ["unknown_team"]),
