@@ -28,6 +28,7 @@ from tests.doubles.gateway import InMemoryGatewaySessionStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock
 from tests.gateway_builders import CLIENT
+from tests.group_builders import a_group
 from tests.people_builders import USER, a_provider, a_user
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
@@ -227,6 +228,7 @@ async def test_a_token_is_refused_to_who_does_not_see_what_the_team_of_the_sessi
     harness: Harness,
 ) -> None:
     await harness.stores.agents.add(an_agent(), an_audit_event(91))
+    await harness.stores.organization_groups.add(a_group("finance"), an_audit_event(90))
     await harness.stores.threads.add(replace(a_thread(), team="finance"))
     theirs = await harness.add(1, thread_id=THREAD, created_by=ApiKeyId("schedule:sch_1"))
     with refused("token_invalid"):
@@ -242,6 +244,7 @@ async def test_the_session_of_a_key_has_another_thread_once_its_agent_is_in_anot
     caller = replace(a_principal(Role.RUNNER), teams=frozenset({"sales"}))
     before = await harness.access.of_principal(caller, agent.id)
     given = replace(agent, config=replace(agent.config, team="sales"), version=2)
+    await harness.stores.organization_groups.add(a_group("sales"), an_audit_event(90))
     await harness.stores.agents.save(given, expected_version=1, audit=an_audit_event(92))
     after_it = await harness.access.of_principal(caller, agent.id)
     assert (before.team, after_it.team) == (None, "sales")
