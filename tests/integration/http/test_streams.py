@@ -158,9 +158,10 @@ async def test_a_client_that_leaves_ends_its_stream_and_nothing_else(service: Se
     leaving, staying = asyncio.create_task(leaver.hold()), asyncio.create_task(stayer.hold())
     await leaver.received(1)
     await stayer.received(1)
+    topics = service.wakeups.topic_count
     leaver.left.set()
     await leaving
-    assert service.wakeups.topic_count == 1
+    assert service.wakeups.topic_count == topics > 0
     claimed = await claim(service.stores, run_id)
     await service.stores.journal.commit(claimed.lease, finish_step(claimed.run))
     await staying
