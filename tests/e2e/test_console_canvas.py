@@ -183,6 +183,7 @@ def test_a_node_that_was_moved_before_the_first_save_stays_where_it_is(page: Pag
     page.mouse.up()
     drafted = page.evaluate(places, "new")
     assert drafted["shown"][1] > 60
+    checked(page, "valid")
     page.get_by_role("button", name="Save").click()
     page.wait_for_url(lambda url: "/workflows/" in url and not url.endswith("/new"))
     assert page.evaluate(places, page.url.split("/")[-1]) == drafted
