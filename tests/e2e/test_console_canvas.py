@@ -174,7 +174,7 @@ def test_wires_are_pulled_to_nodes_tools_to_their_agent_and_nodes_are_moved_and_
 
 def test_a_node_that_was_moved_before_the_first_save_stays_where_it_is(page: Page) -> None:
     places = "key => JSON.parse(localStorage.getItem(`dragoman-canvas ${key}`))"
-    write(page, TEXT.replace("name: brief", "name: moved"))
+    write(page, TEXT.replace("name: digest", "name: moved"))
     box = node(page, "shown").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 60, box["y"] + 20)
@@ -374,11 +374,8 @@ def test_the_canvas_of_a_workflow_and_of_a_run_can_be_used_by_everybody_in_both_
 ) -> None:
     name = f"shown-{dark}".lower()
     ask: Json = {"id": "ask", "kind": "human_input", "config": {"prompt": "What?"}}
-    nodes = [
-        {"id": "start", "kind": "entrypoint"},
-        ask,
-        {"id": "end", "kind": "transform", "config": {"expression": "@"}},
-    ]
+    end: Json = {"id": "end", "kind": "transform", "config": {"expression": "@"}}
+    nodes = [{"id": "start", "kind": "entrypoint"}, ask, end]
     edges = [{"source": "start", "target": "ask"}, {"source": "ask", "target": "end"}]
     workflow = service.call("POST", "/workflows", {"name": name, "nodes": nodes, "edges": edges})["id"]
     run = service.call("POST", f"/workflows/{name}/runs", {"input": None}, expect=202)["id"]
