@@ -13,7 +13,7 @@ from domain.errors import ServiceError
 from domain.ids import AuditEventId, GatewaySessionId, WorkflowId, WorkflowRunId
 from domain.teams import Teams
 from domain.workflows.graph import Workflow
-from tests.builders import ORG, START, a_thread, a_thread_id, an_agent, an_audit_event, numbered
+from tests.builders import ORG, START, a_server, a_thread, a_thread_id, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD, SESSION, a_session, created
 from tests.contract.test_gateway_approvals import asked
@@ -161,3 +161,20 @@ async def test_an_entry_is_seen_only_if_what_it_is_about_is_known_and_seen(of_te
     assert await numbers(OUTSIDERS) == {entry.id for entry in seen}
     assert await numbers(INSIDERS) == {entry.id for entry in (*hidden, *seen)}
     assert len(await numbers(None)) == len((*hidden, *unknown, *seen))
+
+
+async def test_the_trail_stays_closed_when_the_last_thing_of_a_team_is_deleted(stores: Stores) -> None:
+    server = a_server()
+    created = an_audit_event(1, action=AuditAction.MCP_SERVER_CREATED, resource=server.id, server_id=server.id)
+    deleted = an_audit_event(2, action=AuditAction.MCP_SERVER_DELETED, resource=server.id, server_id=server.id)
+    await stores.organization_groups.add(FINANCE, GROUP_MADE)
+
+    async def seen(teams: Teams) -> set[AuditEventId]:
+        page = await stores.audit.page(ORG, AuditFilter(teams=teams), PageRequest())
+        return {entry.id for entry in page.items} & {created.id, deleted.id}
+
+    await stores.servers.add(replace(server, config=replace(server.config, team=TEAM)), created)
+    assert (await seen(OUTSIDERS), await seen(INSIDERS)) == (set(), {created.id})
+    assert await stores.servers.delete(ORG, server.id, deleted)
+    assert (await seen(OUTSIDERS), await seen(INSIDERS)) == (set(), set())
+    assert await seen(None) == {created.id, deleted.id}

@@ -43,7 +43,7 @@ def is_seen_entry(state: InMemoryState, teams: Teams, entry: AuditEvent) -> bool
     owners += [each.thread.team for each in state.threads.values()]
     owners += [each[-1].team for each in state.workflows.values()]
     owners += [each.run.team for each in state.workflow_runs.values()]
-    if teams is None or not any(owners):
+    if teams is None or not (any(owners) or entry.organization_id in state.had_teams):
         return True
     named = [each for each in (entry.run_id, entry.server_id, entry.resource) if each is not None]
     owned = [_owners(state, each) for each in named if each.startswith(_OWNED)]
@@ -68,8 +68,11 @@ def require_group(
     state: InMemoryState, organization_id: OrganizationId, team: str | None, *, former: str | None = None
 ) -> None:
     """Raises CONFLICT `team_gone` for another team than before."""
-    if team not in (None, former) and team not in group_names(state, organization_id):
-        raise team_gone(str(team))
+    if team is None or team == former:
+        return
+    if team not in group_names(state, organization_id):
+        raise team_gone(team)
+    state.had_teams.add(organization_id)
 
 
 def owned_by(state: InMemoryState, organization_id: OrganizationId, name: str) -> dict[str, list[str]]:

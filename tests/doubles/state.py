@@ -123,6 +123,7 @@ class InMemoryState:
         self.provisioned: dict[UserId, ProvisionedUser] = {}
         self.groups: dict[GroupId, Group] = {}
         self.organization_groups: dict[GroupId, OrganizationGroup] = {}
+        self.had_teams: set[OrganizationId] = set()
         self.custom_roles: dict[tuple[OrganizationId, str], CustomRole] = {}
         self.threads: dict[ThreadId, StoredThread] = {}
         self.agents: dict[AgentId, list[Agent]] = {}

@@ -35,6 +35,7 @@ SAME_AS: Mapping[str, tuple[str, str]] = {
     "0103": ("0031", "adds the team of agents, servers, threads and runs, which none from before has"),
     "0108": ("0031", "adds indexes"),
     "0104": ("0031", "adds the team of workflows and their runs, which none from before has"),
+    "0111": ("0031", "adds to organizations what all from before have alike"),
     "0101": ("0031", "adds custom roles, of which there were none"),
     "0129": ("0031", "adds to organizations and deliveries what none from before has"),
     "0057": ("0031", "adds to agents what none from before has"),

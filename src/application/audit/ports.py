@@ -22,7 +22,7 @@ removed."""
 class AuditFilter:
     """Conditions that an entry must all meet; None does not restrict. `action` may end in `.*`
     (`tool.*`). `decisions` are some of `DECISIONS`. `since` is inclusive, `until` exclusive. `teams` are those of the reader: where
-    teams own something, entries about what the reader does not see are left out, and about what is deleted."""
+    teams own something, or have owned it, entries about what the reader does not see are left out, and about what is deleted."""
 
     action: str | None = None
     actor: str | None = None

@@ -15,6 +15,7 @@ from infrastructure.persistence.tables import (
     audit_event,
     gateway_session,
     mcp_server,
+    organization,
     run,
     schedule,
     source,
@@ -40,6 +41,11 @@ _OWNED: Mapping[str, tuple[Table, tuple[ColumnElement[Any], ...]]] = {
 """What teams own, by the prefix of its ids, with its teams."""
 _OWNERS = (agent, mcp_server, thread, workflow, workflow_run)
 _PREFIX = 4
+_had_teams = exists(
+    select(organization.c.id)
+    .where(organization.c.id == audit_event.c.organization_id, organization.c.had_teams.is_(True))
+    .correlate(audit_event)
+)
 
 
 class _NamedIn(FunctionElement[str]):
@@ -74,7 +80,8 @@ def _by_path(element: _NamedIn, compiler: Any, **options: Any) -> str:
 def seen_entries(teams: Teams) -> tuple[ColumnElement[bool], ...]:
     """The condition on entries; none for who sees what every team owns.
 
-    - Where teams own something, an entry is seen if what it is about is there and seen: whose a deleted thing was is not known.
+    - Where teams own something, or have owned it, an entry is seen if what it is about is there and seen: whose a deleted thing
+      was is not known.
     - An entry that names neither a run nor anything with an owner is seen if its action is one of `OF_ORGANIZATION`. That of a
       call without a run is seen with its gateway session or its workflow run.
     """
@@ -96,7 +103,8 @@ def seen_entries(teams: Teams) -> tuple[ColumnElement[bool], ...]:
         ),
     )
     about.append(or_(*owned, unowned))
-    return (or_(and_(*about), not_(or_(*map(_owns_something, _OWNERS)))),)
+    # Processes of before revision 0111 give things to groups without a note.
+    return (or_(and_(*about), not_(or_(_had_teams, *map(_owns_something, _OWNERS)))),)
 
 
 def _is_seen_call(teams: Teams) -> ColumnElement[bool]:

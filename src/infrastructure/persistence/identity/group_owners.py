@@ -1,12 +1,13 @@
 """What belongs to a group, and giving something to it."""
 
-from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, select
+from sqlalchemy import Column, ColumnElement, Connection, Select, Table, bindparam, select, update
 
 from domain.identity.organization_group import team_gone
 from domain.ids import OrganizationId
 from infrastructure.persistence.tables import (
     agent,
     mcp_server,
+    organization,
     organization_group,
     thread,
     user_group,
@@ -45,17 +46,25 @@ _of_directory = select(user_group.c.id).where(
     user_group.c.organization_id == bindparam("of_organization"), user_group.c.name == bindparam("of_team")
 )
 
+# Read by `seen_entries`: whose a deleted thing was, is not stored.
+_note = (
+    update(organization)
+    .where(organization.c.id == bindparam("of_organization"), organization.c.had_teams.is_(False))
+    .values(had_teams=True)
+)
+
 
 def require_group(
     connection: Connection, organization_id: OrganizationId, team: str | None, *, former: str | None = None
 ) -> None:
     """Hold the group that something is given to until the transaction ends, so that it is not deleted meanwhile. What stays
-    with its `former` team is not held. Raises CONFLICT `team_gone`."""
+    with its `former` team is not held. The organization is noted as one with teams. Raises CONFLICT `team_gone`."""
     if team is None or team == former:
         return
     wanted = {"of_organization": organization_id, "of_team": team}
     if connection.execute(_hold, wanted).first() is None and connection.execute(_of_directory, wanted).first() is None:
         raise team_gone(team)
+    connection.execute(_note, wanted)
 
 
 def owned_by_group(connection: Connection, organization_id: OrganizationId, name: str) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from infrastructure.persistence.engine.postgres.url import driver_url
 from infrastructure.persistence.engine.sqlite.database import make_private
 from infrastructure.persistence.engine.sqlite.vacuum import IN_STEPS
 
-HEAD = "0104"
+HEAD = "0111"
 """The revision of the tables."""
 WORKS_WITH = (
     "0067",
@@ -42,6 +42,7 @@ WORKS_WITH = (
     "0103",
     "0108",
     "0104",
+    "0111",
 )
 """Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
 FIRST = "0031"

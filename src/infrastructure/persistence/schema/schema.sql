@@ -1,4 +1,4 @@
--- revision 0104
+-- revision 0111
 CREATE TABLE alembic_version (
 	version_num VARCHAR(32) NOT NULL, works_with TEXT DEFAULT '' NOT NULL,
 	CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num)
@@ -9,7 +9,7 @@ CREATE TABLE organization (
 	created_at BIGINT NOT NULL,
 	mcp_enabled BOOLEAN DEFAULT 1 NOT NULL,
 	version INTEGER DEFAULT '1' NOT NULL,
-	settings TEXT DEFAULT '{}' NOT NULL, inbox_webhook_secret TEXT,
+	settings TEXT DEFAULT '{}' NOT NULL, inbox_webhook_secret TEXT, had_teams BOOLEAN DEFAULT 0 NOT NULL,
 	CONSTRAINT pk_organization PRIMARY KEY (id)
 );
 CREATE TABLE api_key (

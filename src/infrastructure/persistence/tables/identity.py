@@ -27,6 +27,7 @@ organization = Table(
     Column("version", Integer, nullable=False),
     Column("settings", JsonText, nullable=False),
     Column("inbox_webhook_secret", PlainText),
+    Column("had_teams", Boolean, nullable=False, server_default=false()),
 )
 
 api_key = Table(
