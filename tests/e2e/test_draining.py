@@ -94,9 +94,15 @@ def test_a_run_that_takes_longer_than_it_may_is_handed_over(tmp_path: Path) -> N
     assert log.read_text().count("called held_note once") == 1
 
 
-def test_other_programs_are_not_drained(tmp_path: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
-        code, output = said(draining(tmp_path, str(other.pid)))
+@pytest.mark.parametrize(
+    "act", ["pass", "import signal; signal.signal(signal.SIGUSR1, print)"], ids=["plain", "handles"]
+)
+def test_other_programs_are_not_drained(act: str, tmp_path: Path) -> None:
+    program = f"{act}; print('ready', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+        code, output = said(draining(tmp_path, str(other.pid), "--within", "0"))
         assert code == 1
         assert "no service or worker" in output
         assert other.poll() is None

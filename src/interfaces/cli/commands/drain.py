@@ -1,6 +1,7 @@
 """`dragoman drain`: a service or worker of this machine finishes what it began, and stops."""
 
 import os
+import re
 import select
 import signal
 from collections.abc import Iterator
@@ -17,6 +18,13 @@ from interfaces.cli.session import session_of
 WITHIN_S = 600
 _HAND_OVER_S = 60.0
 """Time to stop for a process: it finishes the step in hand, and closes connections."""
+_STARTED = re.compile(
+    rb"[^\0]+\0"  # the interpreter
+    rb"(?:-[XW]\0[^\0]*\0|-(?!\w*c\0)[^\0]*\0)*?"  # its options, but no program in an argument
+    rb"(?:-\w*m\0(?:dragoman|interfaces\.cli)(?:\.__main__)?|(?:[^\0]*/)?dragoman(?:/__main__\.py)?)\0"
+    rb"(?:serve|worker)(?:\0|$)"
+)
+"""The start of a service's or worker's command line, by the console script or `python -m` (proc(5), cmdline)."""
 
 
 def drain(
@@ -77,14 +85,20 @@ def _opened(pid: int) -> Iterator[int]:
 
 
 def _require_drainable(pid: int, number: signal.Signals) -> None:
-    """The signal would end any program that does not handle it (proc(5), SigCgt)."""
+    """The signal would end any program that does not handle it, and SIGTERM follows, which ends most others."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        command_line = Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError as exc:
         raise CommandFailure(f"There is no process {pid} ({exc.strerror}).") from exc
     caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1], 16)
-    if not caught >> (number - 1) & 1:
+    if not (starts_service_or_worker(command_line) and caught >> (number - 1) & 1):
         raise CommandFailure(f"The process {pid} is no service or worker that can be drained.")
+
+
+def starts_service_or_worker(command_line: bytes) -> bool:
+    """Whether this command line, as proc(5) has it, is `dragoman serve` or `dragoman worker`."""
+    return _STARTED.match(command_line) is not None
 
 
 def _has_ended(process: int, within_s: float) -> bool:
