@@ -125,6 +125,24 @@ async def test_what_the_provider_says_is_stored_while_the_user_is_active(stores:
     assert await all_of(partial(stores.audit.page, ORG, AuditFilter())) == (audit(3), audit(2), audit(1))
 
 
+@pytest.mark.requirement("P2")
+async def test_an_access_is_stored_of_an_active_user_who_is_still_that_person(stores: Stores) -> None:
+    await stores.user_access.add(a_user(), audit(1))
+    assert await stores.user_access.accessed(a_user(), after(60))
+    accessed = replace(a_user(), last_sign_in_at=after(60))
+    assert await stores.users.get(ORG, USER) == accessed
+    for nobody in (
+        replace(a_user(), subject="bob"),
+        replace(a_user(), issuer=f"{ISSUER}/other"),
+        replace(a_user(), organization_id=OTHER_ORG),
+        a_user(UserId(numbered("usr", 9))),
+    ):
+        assert not await stores.user_access.accessed(nobody, after(120))
+    assert await stores.users.get(ORG, USER) == accessed
+    await stores.users.change(ORG, USER, lambda user: (replace(user, status=UserStatus.DEACTIVATED), audit(2)))
+    assert not await stores.user_access.accessed(a_user(), after(120))
+
+
 async def test_a_role_that_an_admin_chose_during_a_sign_in_stays(stores: Stores) -> None:
     await stores.user_access.add(a_user(), audit(1))
     seen = replace(a_user(), name="Ann B.", role=Role.ADMIN)

@@ -1,6 +1,7 @@
 """Identity providers and users in memory."""
 
 from dataclasses import replace
+from datetime import datetime
 
 from application.identity.ports import ProviderMetadata, SignInTokens, UserChange
 from application.system.pages import Page, PageRequest
@@ -138,6 +139,16 @@ class InMemoryUserStore:
         self._state.users[user.id] = user
         self._state.record(audit)
         return user
+
+    async def accessed(self, user: User, at: datetime) -> bool:
+        """Store when the person came."""
+        stored = await self.get(user.organization_id, user.id)
+        if stored is None or stored.status is not UserStatus.ACTIVE:
+            return False
+        if (stored.issuer, stored.subject) != (user.issuer, user.subject):
+            return False
+        self._state.users[user.id] = replace(stored, last_sign_in_at=at)
+        return True
 
     async def saw(self, user: User, audit: AuditEvent) -> None:
         """Store what the provider says."""

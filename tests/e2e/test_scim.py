@@ -71,14 +71,20 @@ def provider(service: Service) -> Iterator[IdentityProvider]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def directory(service: Service, provider: IdentityProvider) -> str:
+    """The token of the directory of the identity provider."""
+    rules = [{"claim": "scim_groups", "value": "Agents", "role": "operator"}]
+    rules += [{"claim": "sub", "value": name, "role": "viewer"} for name in ("ida", "yan")]
+    register(service, provider, audiences=[CLI_CLIENT], rules=rules)
+    return str(service.call("POST", "/identity-providers/company/scim-token")["token"])
+
+
 @needs_identity_provider()
 def test_a_group_of_the_directory_gives_a_role_and_a_leaver_is_refused_at_once(
-    service: Service, provider: IdentityProvider
+    service: Service, provider: IdentityProvider, directory: str
 ) -> None:
-    rules = [{"claim": "scim_groups", "value": "Agents", "role": "operator"}]
-    register(service, provider, audiences=[CLI_CLIENT], rules=rules)
-    token = service.call("POST", "/identity-providers/company/scim-token")["token"]
-    person = scim(service, token, "POST", "/Users", a_person("ann")).json()
+    person = scim(service, directory, "POST", "/Users", a_person("ann")).json()
     assert (person["id"][:4], person["userName"]) == ("usr_", "ann@example.com")
     ann = {"Authorization": f"Bearer {provider.tokens('ann')['id_token']}"}
 
@@ -92,29 +98,55 @@ def test_a_group_of_the_directory_gives_a_role_and_a_leaver_is_refused_at_once(
         "displayName": "Agents",
         "members": [{"value": person["id"]}],
     }
-    assert scim(service, token, "POST", "/Groups", group).status_code == httpx.codes.CREATED
+    assert scim(service, directory, "POST", "/Groups", group).status_code == httpx.codes.CREATED
     assert answer() == (200, "operator")
     [stored] = service.call("GET", "/groups")["data"]
     assert (stored["name"], stored["members"]) == ("Agents", [person["id"]])
 
-    found = scim(service, token, "GET", f'/Users?filter=userName eq "{person["userName"].upper()}"').json()
+    found = scim(service, directory, "GET", f'/Users?filter=userName eq "{person["userName"].upper()}"').json()
     assert [each["id"] for each in found["Resources"]] == [person["id"]]
     one = f"/Users/{person['id']}"
     for leaves in (
         {"op": "replace", "value": {"active": False}},
         {"op": "Replace", "path": "active", "value": "False"},
     ):
-        assert scim(service, token, "PATCH", one, patch(leaves)).is_success
-        assert scim(service, token, "GET", one).json()["active"] is False
+        assert scim(service, directory, "PATCH", one, patch(leaves)).is_success
+        assert scim(service, directory, "GET", one).json()["active"] is False
         assert answer() == (401, "sign_in_refused")
         back = {"op": "replace", "path": "active", "value": True}
-        assert scim(service, token, "PATCH", one, patch(back)).is_success
+        assert scim(service, directory, "PATCH", one, patch(back)).is_success
         assert answer() == (200, "operator")
 
-    assert scim(service, token, "DELETE", one).status_code == httpx.codes.NO_CONTENT
+    assert scim(service, directory, "DELETE", one).status_code == httpx.codes.NO_CONTENT
     assert answer()[0] == httpx.codes.UNAUTHORIZED
-    assert scim(service, token, "GET", one).status_code == httpx.codes.NOT_FOUND
+    assert scim(service, directory, "GET", one).status_code == httpx.codes.NOT_FOUND
     assert service.call("GET", f"/users/{person['id']}")["status"] == "removed"
+
+
+@needs_identity_provider()
+def test_a_person_who_has_used_a_token_cannot_become_another_one(
+    service: Service, provider: IdentityProvider, directory: str
+) -> None:
+    person = scim(service, directory, "POST", "/Users", a_person("ida")).json()
+    assert service.call("GET", f"/users/{person['id']}")["last_sign_in_at"] is None
+
+    def renamed(name: str) -> httpx.Response:
+        change = patch({"op": "replace", "path": "externalId", "value": name})
+        return scim(service, directory, "PATCH", f"/Users/{person['id']}", change)
+
+    def id_of(name: str) -> str:
+        headers = {"Authorization": f"Bearer {provider.tokens(name)['id_token']}"}
+        answer = httpx.get(f"{service.url}/v1/whoami", headers=headers, trust_env=False, timeout=60.0)
+        return str(answer.raise_for_status().json()["id"])
+
+    assert renamed("ian").is_success, "nobody has had access yet"
+    assert renamed("ida").is_success
+    assert id_of("ida") == person["id"]
+    assert service.call("GET", f"/users/{person['id']}")["last_sign_in_at"] is not None
+    refused = renamed("yan")
+    assert (refused.status_code, "cannot change" in refused.text) == (400, True)
+    assert id_of("ida") == person["id"]
+    assert id_of("yan") != person["id"]
 
 
 def test_only_the_token_of_an_identity_provider_opens_scim_until_it_is_revoked(service: Service) -> None:

@@ -6331,7 +6331,7 @@ export interface components {
              * @description Time of the creation.
              */
             created_at: string;
-            /** @description Time of the last sign-in to the console; null if never. */
+            /** @description Time of the last sign-in, or use of a token, to about an hour; null if never. */
             last_sign_in_at: string | null;
             /** @description Number of their runs that are cancelled. */
             cancelled_runs: number;
@@ -6472,7 +6472,7 @@ export interface components {
              * @description Time of the creation.
              */
             created_at: string;
-            /** @description Time of the last sign-in to the console; null if never. */
+            /** @description Time of the last sign-in, or use of a token, to about an hour; null if never. */
             last_sign_in_at: string | null;
         };
         /**

@@ -1,7 +1,7 @@
 """AdmitPerson: the user of a person whose identity provider has vouched for them."""
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from application.identity.ports import ClaimedGroups, Claims, GroupNames, UserAccess
 from application.system.ports import Clock, IdSource
@@ -13,9 +13,11 @@ from domain.identity.user import Profile, User, UserStatus
 from domain.ids import AuditEventId, UserId
 from domain.json_value import JsonValue
 
+_ACCESS_STORED_EVERY = timedelta(hours=1)
 _MAX_TEXT = 320
 _MAX_SUBJECT = 255
 """OpenID Connect Core 1.0, section 2."""
+_ENDED = "Your access to this organization has ended."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,10 @@ class AdmitPerson:
       provider, where the directory manages people.
     - A role that an admin chose stays.
     - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the role before if it
-      has changed. A request with a token stores no change: an old token gives no session its
+      has changed. A request with a token stores nothing that the token says: an old token gives no session its
       former role back.
+    - The first access of a person is stored, by a sign-in or a token, and then about one in an hour. A user whom the
+      directory made another person's meanwhile is refused.
     - At a sign-in, claims make the person a member of groups of the organization (`GroupClaim`), and end what they no
       longer say. The entry names the groups.
 
@@ -75,6 +79,7 @@ class AdmitPerson:
             new = self._new(provider, profile, admission, now)
             found = await self._users.add(new, self._entry(new, AuditAction.USER_CREATED, now))
         _require_active(found)
+        found = await self._accessed(found, now)
         seen = found.seen(profile, provider.id, admission.role, admission.custom_role)
         if command.signs_in:
             seen = replace(seen, last_sign_in_at=now)
@@ -83,6 +88,14 @@ class AdmitPerson:
             was |= await self._claim(seen, provider, claims)
             await self._users.saw(seen, self._entry(seen, AuditAction.USER_SIGNED_IN, now, **was))
         return seen
+
+    async def _accessed(self, user: User, now: datetime) -> User:
+        last = user.last_sign_in_at
+        if last is not None and now - last < _ACCESS_STORED_EVERY:
+            return user
+        if not await self._users.accessed(user, now):
+            raise refused(_ENDED)
+        return replace(user, last_sign_in_at=now)
 
     async def _claim(self, user: User, provider: IdentityProvider, claims: Claims) -> dict[str, JsonValue]:
         """Details of the entry: the groups in which the person is by their claims."""
@@ -104,6 +117,7 @@ class AdmitPerson:
             role=admission.role,
             custom_role=admission.custom_role,
             created_at=now,
+            last_sign_in_at=now,
         )
 
     def _entry(self, user: User, action: AuditAction, now: datetime, **more: JsonValue) -> AuditEvent:
@@ -124,7 +138,7 @@ def _role(user: User) -> str:
 
 def _require_active(user: User | None) -> None:
     if user is not None and user.status is not UserStatus.ACTIVE:
-        raise refused("Your access to this organization has ended.")
+        raise refused(_ENDED)
 
 
 def refused(detail: str) -> ServiceError:

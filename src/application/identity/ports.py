@@ -165,6 +165,9 @@ class UserAccess(Protocol):
     async def add(self, user: User, audit: AuditEvent) -> User:
         """Store a new user. The stored one if the person has one in this organization already."""
 
+    async def accessed(self, user: User, at: datetime) -> bool:
+        """Store the last access of a person. False if the user is not active, or is another person's by now."""
+
     async def saw(self, user: User, audit: AuditEvent) -> None:
         """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is, and so
         does a role that an admin chose."""

@@ -53,7 +53,7 @@ class ProvisionedUser:
 
     @property
     def has_had_access(self) -> bool:
-        """Whether the person has signed in, or an admin or a rule gave them a role."""
+        """Whether the person has signed in or used a token, or an admin or a rule gave them a role."""
         user = self.user
         has_role = user.role is not Role.VIEWER or user.custom_role is not None
         return user.last_sign_in_at is not None or user.role_fixed or has_role

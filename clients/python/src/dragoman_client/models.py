@@ -2784,7 +2784,7 @@ class UserView(TypedDict):
     created_at: str
     """Time of the creation."""
     last_sign_in_at: str | None
-    """Time of the last sign-in to the console; null if never."""
+    """Time of the last sign-in, or use of a token, to about an hour; null if never."""
 
 
 class ValidationView(TypedDict):
@@ -4951,7 +4951,7 @@ class UpdatedUserView(TypedDict):
     created_at: str
     """Time of the creation."""
     last_sign_in_at: str | None
-    """Time of the last sign-in to the console; null if never."""
+    """Time of the last sign-in, or use of a token, to about an hour; null if never."""
     cancelled_runs: int
     """Number of their runs that are cancelled."""
     cancelled_workflow_runs: int

@@ -1,5 +1,7 @@
 """Users in SQL."""
 
+from datetime import datetime
+
 from sqlalchemy import Connection, and_, bindparam, case, delete, select, update
 
 from application.identity.ports import UserChange
@@ -35,6 +37,9 @@ _delete_grants = delete(person_grant).where(
     person_grant.c.organization_id == bindparam("of_organization"), person_grant.c.person_id == bindparam("of_user")
 )
 _change_active = _change.where(user_account.c.status == UserStatus.ACTIVE.value)
+_change_accessed = _change_active.where(
+    user_account.c.issuer == bindparam("of_issuer"), user_account.c.subject == bindparam("of_subject")
+)
 
 _user = row_fields(User)
 _seen = row_fields(User, only={"provider_id", "email", "name", "role", "custom_role", "last_sign_in_at"})
@@ -102,6 +107,14 @@ class SqlUserStore:
             return stored
 
         return await self._database.write(unit, scope=user.organization_id)
+
+    async def accessed(self, user: User, at: datetime) -> bool:
+        wanted = {**_wanted(user.organization_id, user.id), "of_issuer": user.issuer, "of_subject": user.subject}
+        statement = _change_accessed.values(last_sign_in_at=at)
+        changed = await self._database.write(
+            lambda connection: connection.execute(statement, wanted).rowcount, scope=user.organization_id
+        )
+        return changed > 0
 
     async def saw(self, user: User, audit: AuditEvent) -> None:
         wanted = _wanted(user.organization_id, user.id)

@@ -28,7 +28,9 @@ class UserView(TypedDict):
     status: Annotated[UserStatus, "Only active users are admitted."]
     identity_provider_id: Annotated[str, "The identity provider of the last sign-in."]
     created_at: CreatedAt
-    last_sign_in_at: Annotated[Timestamp | None, "Time of the last sign-in to the console; null if never."]
+    last_sign_in_at: Annotated[
+        Timestamp | None, "Time of the last sign-in, or use of a token, to about an hour; null if never."
+    ]
 
 
 class UpdatedUserView(UserView):

@@ -1,8 +1,10 @@
 """AdmitPerson: who is admitted, as what, and what is written."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from pytest_mock import MockerFixture
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
 from domain.audit.event import AuditAction
@@ -28,11 +30,12 @@ ANN: JsonObject = {"sub": "ann", "email": "ann@example.com", "name": "Ann", "gro
 class Ports:
     def __init__(self) -> None:
         self.state = InMemoryState()
+        self.clock = FixedClock()
         self.admit = AdmitPerson(
             user_access=InMemoryUserStore(self.state),
             group_names=InMemoryGroupStore(self.state),
             claimed_groups=InMemoryOrganizationGroupStore(self.state),
-            clock=FixedClock(),
+            clock=self.clock,
             ids=SequentialIds(),
         )
 
@@ -58,7 +61,7 @@ async def test_a_new_person_gets_a_user_with_the_role_of_the_first_matching_rule
 
     user = await ports.admitted(ANN, a_provider(rules=rules))
 
-    assert user == replace(a_user(UserId(numbered("usr", 1))), role=Role.VIEWER)
+    assert user == replace(a_user(UserId(numbered("usr", 1))), role=Role.VIEWER, last_sign_in_at=START)
     assert ports.state.users == {user.id: user}
     [entry] = ports.state.audit.values()
     assert (entry.action, entry.actor, entry.resource) == (AuditAction.USER_CREATED, user.id, user.id)
@@ -118,7 +121,31 @@ async def test_a_sign_in_stores_and_records_what_the_provider_says(ports: Ports)
 async def test_an_old_token_raises_no_session_again(ports: Ports) -> None:
     ports.state.users[USER] = a_user(role=Role.VIEWER)
     assert (await ports.admitted({**ANN, "name": "Old"})).role is Role.OPERATOR
-    assert (ports.state.users[USER], ports.actions) == (a_user(role=Role.VIEWER), [])
+    stored = replace(a_user(role=Role.VIEWER), last_sign_in_at=START)
+    assert (ports.state.users[USER], ports.actions) == (stored, [])
+
+
+@pytest.mark.requirement("P2")
+async def test_the_first_access_by_a_token_is_stored_and_then_one_in_an_hour(ports: Ports) -> None:
+    ports.state.users[USER] = a_user()
+    stored = []
+    for minutes in (0, 59, 1):
+        ports.clock.advance(minutes * 60)
+        await ports.admitted(ANN)
+        stored.append(ports.state.users[USER].last_sign_in_at)
+    assert stored == [START, START, START + timedelta(hours=1)]
+
+
+@pytest.mark.requirement("P2")
+@pytest.mark.parametrize("signs_in", [False, True])
+async def test_who_is_another_person_by_the_time_of_the_first_access_is_refused(
+    ports: Ports, mocker: MockerFixture, signs_in: bool
+) -> None:
+    ports.state.users[USER] = other = replace(a_user(), subject="bob")
+    mocker.patch.object(InMemoryUserStore, "find", autospec=True, side_effect=[a_user(), other])
+    with refused("sign_in_refused"):
+        await ports.admitted(ANN, signs_in=signs_in)
+    assert (ports.state.users, ports.actions) == ({USER: other}, [])
 
 
 @pytest.mark.requirement("P2")
