@@ -8,6 +8,7 @@ from datetime import datetime
 from application.identity.ports import OrganizationStore
 from application.identity.read_circumstances import Acting, ReadCircumstances
 from application.tools.condition_words import condition_sentences
+from application.tools.explained_people import ExplainedPeople
 from application.tools.policy_words import idle_words, replaced_words
 from application.tools.review_tool_policies import ToolNameIndex
 from application.tools.tool_standing import (
@@ -79,12 +80,13 @@ class ExplainAgent:
     """Rules:
     - Requires `viewer`.
     - Evaluates policy as calls do for one person at one time, with the current policies of the organization. Nothing is saved,
-      and no server is contacted.
+      and no server is contacted. `ExplainedPeople` says who asks for whom.
+    - All is hidden for who does not see the agent.
     - Warns about rules and entries without effect: no matching tool; overridden by more specific
       rules; already decided as strictly by the organization; about denied tools; fields that a more
       specific rule does not repeat. Only rules without conditions are looked at for that.
 
-    Raises: FORBIDDEN.
+    Raises: FORBIDDEN, NOT_FOUND `user_not_found`, `api_key_not_found`.
     """
 
     def __init__(
@@ -93,23 +95,27 @@ class ExplainAgent:
         unrestricted_toolsets: UnrestrictedToolsets,
         organizations: OrganizationStore,
         circumstances: ReadCircumstances,
+        people: ExplainedPeople,
     ) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
         self._organizations = organizations
         self._circumstances = circumstances
+        self._people = people
 
     async def execute(self, command: ExplainAgentCommand) -> ExplainedAgent:
         command.principal.require(Role.VIEWER)
         organization_id, settings = command.principal.organization_id, command.settings
-        known = await self._unrestricted_toolsets.of_agent(organization_id, _listing(settings, command.principal))
+        actor = await self._people.acting(command.principal, command.person)
+        listing = _listing(settings, command.principal)
+        known = await self._unrestricted_toolsets.of_agent(organization_id, listing)
         organization = await self._organizations.get(organization_id)
-        acting = Acting(actor=command.person or command.principal.key_id, at=command.at)
         said = _Said(
             organization=NO_POLICIES if organization is None else organization.tool_policies,
             agent=settings.tool_policies,
             organization_allowlist=None if organization is None else organization.tool_allowlist,
             agent_allowlist=settings.tool_allowlist,
-            now=await self._circumstances.of(organization_id, acting),
+            now=await self._circumstances.of(organization_id, Acting(actor=actor, at=command.at)),
+            absence=await self._people.absence(command.principal, actor, listing.team),
         )
         # In a thread: an agent may have ten thousand tools, and the editor waits.
         return await asyncio.to_thread(_explain, settings, known, said)
@@ -117,13 +123,14 @@ class ExplainAgent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """The policies of both layers, and who acts when."""
+    """The policies of both layers, who acts when, and why the agent is not there for them."""
 
     organization: ToolPolicies
     agent: ToolPolicies
     organization_allowlist: Allowlist
     agent_allowlist: Allowlist
     now: Circumstances
+    absence: str | None
 
     def layers(self, chosen: Callable[[ToolPolicies], ToolPolicies]) -> PolicyLayers:
         """Layers of the chosen rules. Built here, not by the toolset builder: drafts would displace the cached toolsets
@@ -145,7 +152,7 @@ def _explain(settings: AgentSettings, known: Toolset, said: _Said) -> ExplainedA
     layers = said.layers(lambda rules: rules.under(said.now))
     unconditional = said.layers(ToolPolicies.unconditional)
     return ExplainedAgent(
-        tools=tuple(_explained(tool, layers, said.conditions(tool.name)) for tool in known.tools),
+        tools=tuple(_explained(tool, layers, said) for tool in known.tools),
         warnings=(
             *_policy_warnings(unconditional, settings.tool_policies.unconditional(), known, names),
             *_allowlist_warnings(settings, names),
@@ -169,16 +176,18 @@ def _listing(settings: AgentSettings, principal: Principal) -> AgentConfig:
     )
 
 
-def _explained(tool: Tool, layers: PolicyLayers, conditions: tuple[str, ...]) -> ExplainedTool:
+def _explained(tool: Tool, layers: PolicyLayers, said: _Said) -> ExplainedTool:
     policy = layers.resolve(tool.name)
     standing, decided_by = standing_of(policy, is_listed=True)
+    if said.absence is not None:
+        standing, decided_by = ToolStanding.HIDDEN, Source(layer=PolicyLayer.AGENT)
     overruled = overruled_sentences(layers.layers_for(tool.name), policy, standing)
     return ExplainedTool(
         tool=tool,
         standing=standing,
         decided_by=decided_by,
-        sentence=standing_sentence(standing, decided_by, is_listed=True),
-        restrictions=(*conditions, *overruled, *restrictions(policy, standing)),
+        sentence=said.absence or standing_sentence(standing, decided_by, is_listed=True),
+        restrictions=(*said.conditions(tool.name), *overruled, *restrictions(policy, standing)),
     )
 
 

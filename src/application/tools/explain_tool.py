@@ -9,6 +9,7 @@ from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.identity.read_circumstances import Acting, ReadCircumstances
 from application.tools.condition_words import condition_sentences
+from application.tools.explained_people import ExplainedPeople
 from application.tools.tool_standing import (
     ToolStanding,
     overruled_sentences,
@@ -72,11 +73,12 @@ class ToolExplanation:
 class ExplainTool:
     """Rules:
     - Requires `viewer`.
-    - Evaluates policy as calls do, for one person at one time.
-    - A tool of the organization that the agent does not list is hidden.
+    - Evaluates policy as calls do, for one person at one time. `ExplainedPeople` says who asks for whom.
+    - A tool of the organization that the agent does not list is hidden, and so is each for who does not see the agent.
     - No server is contacted.
 
-    Raises: NOT_FOUND `agent_not_found`, `tool_not_found` (with the nearest name).
+    Raises: FORBIDDEN `role_insufficient`, NOT_FOUND `agent_not_found`, `tool_not_found` (with the nearest name),
+    `user_not_found`, `api_key_not_found`.
     """
 
     def __init__(
@@ -87,22 +89,28 @@ class ExplainTool:
         agents: AgentStore,
         organizations: OrganizationStore,
         circumstances: ReadCircumstances,
+        people: ExplainedPeople,
     ) -> None:
         self._catalog = catalog
         self._unrestricted_toolsets = unrestricted_toolsets
         self._agents = agents
         self._organizations = organizations
         self._circumstances = circumstances
+        self._people = people
 
     async def execute(self, command: ExplainToolCommand) -> ToolExplanation:
         command.principal.require(Role.VIEWER)
         organization_id = command.principal.organization_id
         agent = await existing_agent(self._agents, command.principal, command.agent)
+        actor = await self._people.acting(command.principal, command.person)
         tool, is_listed = await self._tool(command.principal, agent, command.name)
-        acting = Acting(actor=command.person or command.principal.key_id, at=command.at)
+        acting = Acting(actor=actor, at=command.at)
         toolset = await self._catalog.listed_toolset(agent.config, organization_id, acting=acting)
         policy = toolset.policy_of(tool.name)
         standing, decided_by = standing_of(policy, is_listed=is_listed)
+        absence = await self._people.absence(command.principal, actor, agent.team)
+        if absence is not None:
+            standing, decided_by = ToolStanding.HIDDEN, Source(layer=PolicyLayer.AGENT)
         organization = await self._organizations.get(organization_id)
         allowlists: dict[PolicyLayer, Allowlist] = {
             PolicyLayer.ORGANIZATION: None if organization is None else organization.tool_allowlist,
@@ -132,7 +140,7 @@ class ExplainTool:
             policy=policy,
             repeatable=tool.repeatable if policy.idempotent is None else policy.idempotent,
             reasons=(
-                standing_sentence(standing, decided_by, is_listed=is_listed),
+                absence or standing_sentence(standing, decided_by, is_listed=is_listed),
                 *conditions,
                 *overruled_sentences(toolset.policies.layers_for(tool.name), policy, standing),
                 *restrictions(policy, standing),

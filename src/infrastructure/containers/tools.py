@@ -13,6 +13,7 @@ from application.tools.check_tool_call import CheckToolCall
 from application.tools.execute_mcp_tool import ExecuteMcpTool
 from application.tools.explain_agent import ExplainAgent
 from application.tools.explain_tool import ExplainTool
+from application.tools.explained_people import ExplainedPeople
 from application.tools.list_tools import ListTools
 from application.tools.ports import NativeTool
 from application.tools.review_tool_policies import ReviewToolPolicies
@@ -95,13 +96,20 @@ class Tools(containers.DeclarativeContainer):
     list_tools = singleton(ListTools, catalog=toolset_builder, connections=McpServers.connections)
     agents_as_tools = singleton(AgentsAsTools)
     unrestricted_toolsets = singleton(UnrestrictedToolsets, catalog=toolset_builder, agents_as_tools=agents_as_tools)
+    explained_people = singleton(ExplainedPeople)
     explain_tool = singleton(
         ExplainTool,
         catalog=toolset_builder,
         unrestricted_toolsets=unrestricted_toolsets,
         circumstances=circumstances,
+        people=explained_people,
     )
-    explain_agent = singleton(ExplainAgent, unrestricted_toolsets=unrestricted_toolsets, circumstances=circumstances)
+    explain_agent = singleton(
+        ExplainAgent,
+        unrestricted_toolsets=unrestricted_toolsets,
+        circumstances=circumstances,
+        people=explained_people,
+    )
     policy_checks = singleton(PolicyChecks)
     review_tool_policies = singleton(
         ReviewToolPolicies, unrestricted_toolsets=unrestricted_toolsets, memberships=Storage.organization_groups

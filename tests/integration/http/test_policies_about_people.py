@@ -5,7 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.integration.http.service import Service, paths_of, problem_of
+from domain.identity.role import Role
+from tests.integration.http.service import Service, paths_of, problem_of, token_of
 from tests.integration.http.test_console import browse, signed_in
 from tests.integration.http.test_tool_policies import GUIDE
 
@@ -39,6 +40,33 @@ async def test_a_condition_is_saved_and_an_explanation_is_for_a_person_at_a_time
         "The agent's rule send_email does not apply: it is not known who acts, or in which groups they are.",
     )
     problem_of(await service.call("GET", "/v1/tools/send_email/explain?agent=guide&at=noon"), 422, "parameters_invalid")
+
+
+async def test_who_cannot_read_groups_is_not_told_about_others(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={**GUIDE, "tool_policies": POLICIES})
+    path, operator = "/v1/tools/send_email/explain?agent=guide&person=", token_of(Role.OPERATOR)
+    problem_of(await service.call("GET", path + "key_runner", token=operator), 403, "role_insufficient")
+    problem_of(await service.call("GET", path + "usr_nope", token=operator), 403, "role_insufficient")
+    assert (await service.call("GET", path + "key_operator", token=operator)).status_code == 200
+
+
+async def test_an_explanation_needs_a_person_who_exists(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={**GUIDE, "tool_policies": POLICIES})
+    path = "/v1/tools/send_email/explain?agent=guide&person="
+    problem_of(await service.call("GET", path + "usr_nope"), 404, "user_not_found")
+    problem_of(await service.call("GET", path + "nobody"), 404, "api_key_not_found")
+    problem_of(await service.call("GET", path), 422, "parameters_invalid")
+
+
+async def test_the_page_of_an_agent_asks_for_a_person_only_of_who_reads_groups(service: Service) -> None:
+    agent = (await service.call("POST", "/v1/agents", json={**GUIDE, "tool_policies": POLICIES})).json()
+    path = f"/console/agents/{agent['id']}"
+    for role, shown in ((Role.ADMIN, True), (Role.OPERATOR, False)):
+        browser = {"cookie": (await signed_in(service, token_of(role)))["cookie"]}
+        page = (await browse(service, "GET", path, headers=browser)).text
+        assert ('name="as"' in page, 'name="at"' in page) == (shown, True)
+    operator = {"cookie": (await signed_in(service, token_of(Role.OPERATOR)))["cookie"]}
+    assert (await browse(service, "GET", path + "?as=key_runner", headers=operator)).status_code == 403
 
 
 @pytest.mark.parametrize(

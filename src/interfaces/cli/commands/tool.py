@@ -72,7 +72,11 @@ def explain_tool(
     ],
     person: Annotated[
         str | None,
-        typer.Option("--as", metavar="ID", help="Who acts: id of a user or an API key. Default: you."),
+        typer.Option(
+            "--as",
+            metavar="ID",
+            help="Who acts: id of a user or an API key. Others than you: needs groups.manage. Default: you.",
+        ),
     ] = None,
     at: Annotated[
         str | None, typer.Option("--at", metavar="TIME", help="When, such as 2026-11-27T19:00:00+01:00. Default: now.")

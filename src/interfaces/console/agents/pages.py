@@ -106,7 +106,8 @@ class AgentPages:
         }
 
     async def of(self, principal: Principal, agent_id: str, *, person: str = "", at: str = "") -> dict[str, object]:
-        """`person` is the id of who acts, by default the caller; `at` is when, by default now. Raises NOT_FOUND, INVALID."""
+        """`person` is the id of who acts, by default the caller; `at` is when, by default now. Raises FORBIDDEN, NOT_FOUND,
+        INVALID."""
         agent = await self._get_agent.execute(principal=principal, agent=agent_id)
         explained = await self.explained(
             principal, AgentSettings.of(agent.config), person=ApiKeyId(person) if person else None, at=_time(at)
@@ -117,6 +118,7 @@ class AgentPages:
             **explained_context(explained),
             "explained_as": person,
             "explained_at": at,
+            "may_explain_others": principal.may(Permission.GROUPS_MANAGE),
             **await self.history(principal, agent.id, None),
             "may_change": principal.may(Permission.AGENTS_MANAGE),
             "may_stop": principal.may(Permission.RUNS_CONTROL),

@@ -37,7 +37,7 @@ async def list_tools(
     return {"data": [tool_view(listing) for listing in page["data"]], "next_cursor": page["next_cursor"]}
 
 
-@get("/tools/{name:str}/explain", summary="Explain the effective policy of a tool", responses=documented(404))
+@get("/tools/{name:str}/explain", summary="Explain the effective policy of a tool", responses=documented(403, 404))
 async def explain_tool(
     *,
     request: ApiRequest,
@@ -47,7 +47,9 @@ async def explain_tool(
     person: Annotated[
         str | None,
         QueryParameter(
-            description="Who acts: id of a user or an API key. Another id is not known, as schedules are not. Default: the caller."
+            min_length=1,
+            description="Who acts: id of a user, an API key, or `schedule:` with the id of a schedule, which is no person. Another"
+            " person than the caller needs the permission groups.manage. Default: the caller.",
         ),
     ] = None,
     at: Annotated[datetime | None, QueryParameter(description="When, RFC 3339. Default: now.")] = None,

@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import OrganizationStore
 from application.tools.explain_agent import ExplainAgent, ExplainAgentCommand, ExplainedAgent, PolicyWarning
+from application.tools.explained_people import ExplainedPeople
 from application.tools.tool_standing import ToolStanding
 from application.tools.toolset import ServerOverview, Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
@@ -36,6 +37,8 @@ class Ports:
         self.unrestricted_toolsets.of_agent.return_value = Toolset(tools=(a_tool(ECHO), a_tool(READ)))
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
         self.organizations.get.return_value = an_organization()
+        self.people: MockType = mocker.create_autospec(ExplainedPeople, instance=True)
+        self.people.absence.return_value = None
 
     async def explain(
         self,
@@ -49,7 +52,9 @@ class Ports:
             unrestricted_toolsets=self.unrestricted_toolsets,
             organizations=self.organizations,
             circumstances=circumstances(),
+            people=self.people,
         )
+        self.people.acting.return_value = person or a_principal(role).key_id
         return await explaining.execute(
             ExplainAgentCommand(principal=a_principal(role), settings=settings, person=person, at=at)
         )
@@ -85,6 +90,16 @@ async def test_the_policies_and_the_allowlist_of_the_organization_hold_too(ports
     )
 
     assert standings(await ports.explain()) == {ECHO: ToolStanding.BLOCKED, READ: ToolStanding.HIDDEN}
+
+
+@pytest.mark.requirement("P6")
+async def test_all_is_hidden_for_who_does_not_see_the_agent(ports: Ports) -> None:
+    ports.people.absence.return_value = "Hidden: it is not there."
+
+    explained = await ports.explain(with_rules(**{ECHO: ASK}), person=ApiKeyId("usr_dan"))
+
+    assert standings(explained) == {ECHO: ToolStanding.HIDDEN, READ: ToolStanding.HIDDEN}
+    assert {each.sentence for each in explained.tools} == {"Hidden: it is not there."}
 
 
 @pytest.mark.requirement("C2")

@@ -9,11 +9,12 @@ from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
 from application.identity.read_circumstances import Acting
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand, ToolExplanation
+from application.tools.explained_people import ExplainedPeople
 from application.tools.tool_standing import ToolStanding
 from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
-from domain.errors import ServiceError
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from domain.identity.role import Role
 from domain.policy.layers import PolicyLayer, PolicyLayers
@@ -38,6 +39,9 @@ class Ports:
         self.unrestricted_toolsets.of_organization.return_value = Toolset(tools=(a_tool(ECHO), a_tool(PUSH)))
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
+        self.people: MockType = mocker.create_autospec(ExplainedPeople, instance=True)
+        self.people.acting.return_value = a_principal(Role.VIEWER).key_id
+        self.people.absence.return_value = None
         self.use(an_organization())
 
     def use(
@@ -67,6 +71,7 @@ class Ports:
             agents=self.agents,
             organizations=self.organizations,
             circumstances=circumstances(),
+            people=self.people,
         )
         return await explaining.execute(ExplainToolCommand(principal=a_principal(Role.VIEWER), name=name, agent=AGENT))
 
@@ -158,6 +163,25 @@ async def test_no_server_is_asked_for_its_tools(ports: Ports) -> None:
         an_agent().config, ORG, acting=Acting(actor=a_principal(Role.VIEWER).key_id)
     )
     ports.catalog.toolset.assert_not_awaited()
+
+
+@pytest.mark.requirement("P6")
+async def test_for_who_may_not_be_asked_for_nothing_is_explained(ports: Ports) -> None:
+    ports.people.acting.side_effect = ServiceError("role_insufficient", ErrorKind.FORBIDDEN, "This needs more.")
+
+    with refused("role_insufficient"):
+        await ports.explain()
+
+
+@pytest.mark.requirement("P6")
+async def test_all_is_hidden_for_who_does_not_see_the_agent(ports: Ports) -> None:
+    ports.use(an_organization(), ASK)
+    ports.people.absence.return_value = "Hidden: it is not there."
+
+    explained = await ports.explain()
+
+    assert (explained.standing, explained.reasons) == (ToolStanding.HIDDEN, ("Hidden: it is not there.",))
+    assert explained.decided_by.layer is PolicyLayer.AGENT
 
 
 @pytest.mark.parametrize(
