@@ -142,7 +142,7 @@ docs: setup $(DOCS_SETUP) ## build the documentation's site in build/site; a bro
 	@NO_COLOR=1 $(DOCS_VENV)/bin/zensical build --strict
 
 .PHONY: settings
-settings: setup ## rewrite docs/reference/settings.md from the settings class
+settings: setup ## rewrite docs/reference/settings.md and the chart's list from the settings class
 	@$(BIN)/python -m docsite --write-settings
 
 # Whichever Node.js the machine has; without npm, the one of the peers.

@@ -110,6 +110,11 @@ def test_what_it_renders_is_valid_for_kubernetes(version: str, values: tuple[str
         (("existingSecret=s", "autoscaling.enabled=true"), "prometheus"),
         (("existingSecret=s", "ingress.enabled=true"), "host"),
         (("existingSecret=s", "env.DRAGOMAN_SECRET_KEY=in-the-clear-0123456789"), "DRAGOMAN_SECRET_KEY"),
+        ((*LEAST, "env.OPENAI_API_KEY=in-the-clear"), "OPENAI_API_KEY"),
+        ((*LEAST, "env.DRAGOMAN_SIEM_HEADERS=in-the-clear"), "DRAGOMAN_SIEM_HEADERS"),
+        ((*LEAST, "env.PGPASSWORD=in-the-clear"), "PGPASSWORD"),
+        ((*LEAST, "env.HTTP_PROXY=http://name:in-the-clear@proxy.internal:3128"), "HTTP_PROXY"),
+        ((*LEAST, "env.DRAGOMAN_LOG_LEVLE=debug"), "DRAGOMAN_LOG_LEVLE"),
         (("existingSecret=s", "worker.replica=3"), "replica"),
         (("existingSecret=s",), "cidrs"),
         (("existingSecret=s", "service.storage=much"), "storage"),
@@ -123,6 +128,18 @@ def test_values_that_are_missing_or_wrong_are_refused_by_name(values: tuple[str,
     done = helm("template", *values)
     assert done.returncode != 0
     assert named in done.stderr
+    assert "in-the-clear" not in done.stderr
+
+
+def test_settings_that_are_no_secrets_and_variables_of_other_programs_are_taken() -> None:
+    given = (
+        "LANGFUSE_PUBLIC_KEY=pk-lf-1",
+        "DRAGOMAN_A2A_SIGNING_KEY=/data/a2a.pem",
+        "HTTP_PROXY=http://proxy:3128",
+        "TZ=UTC",
+    )
+    text = text_of(*(f"env.{one}" for one in given))
+    assert all(f"- name: {one.partition('=')[0]}\n" in text for one in given)
 
 
 def test_networks_of_both_versions_are_taken() -> None:
