@@ -152,6 +152,8 @@ def test_a_definition_is_checked_with_all_that_is_wrong_and_saved(person: Person
     page.get_by_role("button", name="Save").click()
     for told in ("unknown_kind", "unknown_node", "x", "y"):
         expect(page.locator("#checked")).to_contain_text(told)
+    expect(page.locator("#checked")).to_contain_text("things are wrong.")  # as a save that is refused says it
+    expect(page.locator("#toasted")).to_be_empty()
     text.fill(json.dumps(STORY | {"name": "second"}))
     expect(page.locator("#verdict")).to_have_text("valid")
     page.get_by_role("button", name="Save").click()

@@ -136,7 +136,7 @@ def toast(sentence: str) -> dict[str, str]:
 
 def saying(app: ASGIApp) -> ASGIApp:
     """Middleware that adds the sentence of the route to answers that say nothing themselves. Failures have none, nor has
-    who has to sign in first."""
+    what is shown in another place than the form asked for, nor who has to sign in first."""
 
     async def said(scope: Scope, receive: Receive, send: Send) -> None:
         sentence = SENTENCES.get(scope.get("path_template", "").removeprefix(PATH))
@@ -149,7 +149,8 @@ def saying(app: ASGIApp) -> ASGIApp:
                 headers = MutableScopeHeaders.from_message(message)
                 shown = headers.get(HTMXHeaders.TRIGGER_EVENT.value) == SETTLED
                 leaves = headers.get(HTMXHeaders.REDIRECT.value, "").startswith(SIGN_IN_PATH)
-                if not shown and not leaves:
+                is_elsewhere = HTMXHeaders.RE_TARGET.value in headers
+                if not shown and not leaves and not is_elsewhere:
                     headers.setdefault(HEADER, sentence)
             await send(message)
 

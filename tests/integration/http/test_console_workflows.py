@@ -165,8 +165,9 @@ async def test_everything_that_is_wrong_is_told_at_once_with_the_nodes(stocked: 
     )
     for path in ("/console/workflows/check", "/console/workflows/new"):
         answer = await browse(stocked, "POST", path, headers=admin, data={"definition": text})
-        assert answer.status_code == 200
-        assert answer.headers.get("hx-retarget") == ("#checked" if path.endswith("new") else None)
+        is_refused = path.endswith("new")
+        assert answer.status_code == (422 if is_refused else 200)
+        assert answer.headers.get("hx-retarget") == ("#checked" if is_refused else None)
         for told in ("unknown_agent", "unknown_server", "unknown_node", "answer", "nodes.1.config.agent"):
             assert told in answer.text
     assert (await stocked.call("GET", "/v1/workflows")).json()["data"] == []

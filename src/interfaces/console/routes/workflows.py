@@ -355,9 +355,10 @@ async def _form(
 def _checked(
     pages: Pages, request: ConsoleRequest, errors: list[FaultView], warnings: list[FaultView]
 ) -> Response[str]:
+    """Nothing was saved: the faults are shown where a check shows them."""
     context: Mapping[str, object] = {"errors": errors, "warnings": warnings}
     headers = {HTMXHeaders.RE_TARGET.value: "#checked", HTMXHeaders.RE_SWAP.value: "innerHTML"}
-    return pages.show(request, "parts/workflow_checked.html", context, headers=headers)
+    return pages.show(request, "parts/workflow_checked.html", context, status=422, headers=headers)
 
 
 def _to(path: str) -> Response[str]:
