@@ -100,6 +100,11 @@ class Person:
             for node in violation["nodes"]
         ]
 
+    def repeated_ids(self) -> list[str]:
+        """Ids that more than one element of the page has."""
+        ids: list[str] = self.page.evaluate("[...document.querySelectorAll('[id]')].map(each => each.id)")
+        return sorted({each for each in ids if ids.count(each) > 1})
+
     def keep(self, name: str, folder: Path, *, top: Locator | None = None, height: int = MAX_HEIGHT) -> None:
         """A picture of the page, from its top or that of a part of it, at most so high."""
         self.page.evaluate("window.scrollTo(0, 0)")  # what sticks to the window is drawn at its place

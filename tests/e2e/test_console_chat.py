@@ -49,6 +49,7 @@ def person(browser: Browser, service: Service) -> Iterator[Person]:
     somebody = Person(browser, service.url)
     somebody.sign_in(service.key)
     yield somebody
+    assert somebody.repeated_ids() == []
     assert somebody.complaints == []
     somebody.page.context.close()
 
@@ -108,6 +109,8 @@ def test_a_reply_continues_the_thread_which_stands_at_the_left_by_its_first_word
     page.get_by_label("Message", exact=True).fill("And again.")
     page.keyboard.press("Control+Enter")
     expect(messages.get_by_role("article")).to_have_count(4)
+    expect(page.locator("#talk")).to_have_count(1)  # the reply of the run's page, which the chat keeps out of sight
+    assert person.repeated_ids() == []
     thread = page.url.rpartition("/")[2]
     runs = service.call("GET", f"/runs?thread_id={thread}")["data"]
     assert [run["input"][0]["text"] for run in runs] == ["And again.", "Greet me, please."]

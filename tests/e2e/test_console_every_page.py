@@ -52,6 +52,7 @@ def test_each_page_can_be_read_by_everybody_in_both_themes(browser: Browser, com
         expect(somebody.page.get_by_role("main")).to_be_visible()
         expect(somebody.page.locator(".htmx-request")).to_have_count(0)  # parts that a page fetches by itself
         somebody.page.evaluate("for (const folded of document.querySelectorAll('main details')) folded.open = true")
+        assert somebody.repeated_ids() == [], route
         for theme in ("light", "dark"):
             somebody.page.emulate_media(color_scheme=theme)
             assert somebody.violations() == [], f"{route}, {theme}"

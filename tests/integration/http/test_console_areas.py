@@ -74,6 +74,32 @@ async def test_a_thread_is_found_released_from_quarantine_and_deleted(service: S
     assert (await service.call("GET", f"/v1/threads/{thread}")).status_code == 404
 
 
+async def test_only_who_may_delete_a_thread_and_its_files_is_offered_it(service: Service) -> None:
+    await service.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    runner, operator = token_of(Role.RUNNER), token_of(Role.OPERATOR)
+    own, others = [
+        (await service.call("POST", "/v1/runs", json={"agent": "guide", "input": "hello"}, token=token)).json()[
+            "thread_id"
+        ]
+        for token in (runner, operator)
+    ]
+    for thread in (own, others):
+        adder = await signed_in(service)
+        await service.client.post(
+            f"/console/threads/{thread}/sources", headers=adder, files={"file": ("notes.txt", b"apples: 42")}
+        )
+    for thread, token, is_offered in (
+        (own, runner, True),
+        (others, runner, False),
+        (own, operator, True),
+        (own, token_of(Role.VIEWER), False),
+    ):
+        shown = await page(service, f"/threads/{thread}", token)
+        assert ("Delete the thread" in shown, "/delete" in shown.partition("<h2>Files")[2]) == (is_offered, is_offered)
+    assert (await send(service, f"/threads/{others}/delete", runner)).status_code == 403
+    assert "hx-redirect" in (await send(service, f"/threads/{own}/delete", runner)).headers
+
+
 async def test_a_file_is_added_to_a_thread_downloaded_and_deleted(service: Service) -> None:
     thread = (await service.call("POST", "/v1/threads", json={})).json()["id"]
     browser = await signed_in(service)

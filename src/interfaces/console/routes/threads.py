@@ -9,6 +9,8 @@ from litestar.params import FromPath, FromQuery
 from litestar.plugins.htmx import HTMXHeaders
 from litestar.response import Stream
 
+from application.runs.ports import RunFilter
+from application.runs.queries import ListRuns
 from application.sources.add_source import AddSource, AddSourceCommand
 from application.sources.delete_source import DeleteSource, DeleteSourceCommand
 from application.sources.queries import ListSources, ReadSource
@@ -17,6 +19,7 @@ from application.threads.delete_thread import DeleteThread, DeleteThreadCommand
 from application.threads.queries import GetThread, ListConversations, ListMessages
 from application.threads.release_thread import ReleaseThread, ReleaseThreadCommand
 from domain.errors import Violation, invalid
+from domain.identity.api_key import Principal
 from domain.identity.permission import Permission
 from domain.ids import SourceId, ThreadId
 from interfaces.console.inbox_answers import is_from_inbox, settled
@@ -62,6 +65,7 @@ async def show_thread(
     get_thread: NamedDependency[GetThread],
     list_messages: NamedDependency[ListMessages],
     list_sources: NamedDependency[ListSources],
+    list_runs: NamedDependency[ListRuns],
 ) -> Response[str]:
     """Its state and its files, under its first words."""
     principal, wanted = request.principal, ThreadId(thread_id)
@@ -74,6 +78,7 @@ async def show_thread(
         "sources": sources,
         "may_release": principal.may(Permission.THREADS_RELEASE),
         "may_add": principal.may(Permission.RUNS_START),
+        "may_delete": await _may_delete(principal, list_runs, wanted),
         "max_mib": MAX_JSON_BYTES // 2**20,
     }
     return pages.show(request, "thread.html", context)
@@ -137,6 +142,14 @@ async def download_source(
     request: ConsoleRequest, source_id: FromPath[str], read_source: NamedDependency[ReadSource]
 ) -> Stream:
     return content_response(await read_source.execute(request.principal, SourceId(source_id)))
+
+
+async def _may_delete(principal: Principal, list_runs: ListRuns, thread_id: ThreadId) -> bool:
+    """Whether the principal may delete the thread and its files: runners where no other key has run agents."""
+    if principal.may(Permission.RUNS_CONTROL) or not principal.may(Permission.RUNS_START):
+        return principal.may(Permission.RUNS_START)
+    runs = await all_of(lambda page: list_runs.execute(principal, RunFilter(thread_id=thread_id), page))
+    return all(run.requested_by == principal.key_id for run in runs)
 
 
 def _to(path: str) -> Response[str]:
