@@ -55,6 +55,7 @@ STATIC = (
     "notify.js",
     "rows.js",
     "trace.js",
+    "unsaved.js",
     "workflow.js",
     "yaml.min.js",
     "htmx-4.0.1.min.js",
