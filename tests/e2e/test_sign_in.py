@@ -221,6 +221,18 @@ def test_state_and_code_work_once_and_only_in_the_browser_that_began(
         assert copy.get(back).status_code == httpx.codes.UNAUTHORIZED, "a used code"
 
 
+def test_sign_ins_that_two_tabs_began_both_finish(
+    browser: httpx.Client, service: Service, provider: IdentityProvider, registered: Json
+) -> None:
+    begun = [begin(browser, service, registered["id"], f"/console/{page}") for page in ("runs", "agents")]
+    unknown = browser.get(f"{service.url}/console/sign-in/callback?code=c0de&state=unknown")
+    assert unknown.status_code == httpx.codes.UNAUTHORIZED
+    for url, page in zip(begun, ("runs", "agents"), strict=True):
+        back = provider.answer(browser, url, "bob")
+        assert browser.get(back).headers.get("location") == f"/console/{page}"
+        assert browser.get(back).status_code == httpx.codes.UNAUTHORIZED, "each once"
+
+
 def test_signing_in_begins_a_new_session_and_leads_to_pages_of_the_console_only(
     browser: httpx.Client, service: Service, provider: IdentityProvider, registered: Json
 ) -> None:

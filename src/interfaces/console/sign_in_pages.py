@@ -1,6 +1,8 @@
-"""Sign-in with identity providers: what the pages show, and the sealed cookie of a sign-in under way."""
+"""Sign-in with identity providers: what the pages show, and the sealed cookies of sign-ins under way."""
 
+import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,8 +20,12 @@ from domain.ids import IdentityProviderId, OrganizationId
 from interfaces.console.sessions import SignedIn
 from interfaces.console_paths import PATH, SIGN_IN_PATH
 
-COOKIE = "dragoman_sign_in"
+COOKIES = "dragoman_sign_in_"
+"""How the names of their cookies begin."""
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
+MAX_COOKIES = 8
+_MAX_COOKIE_BYTES = 6_600
+"""Of all sign-ins of a browser: proxies refuse headers above 8 KiB."""
 _MAX_TARGET = 2_000
 """Browsers drop cookies above 4,096 bytes."""
 
@@ -35,7 +41,8 @@ class BrowserSignIn:
 class SignInPages:
     """Rules:
     - State, nonce and verifier of a sign-in are in a sealed cookie of the browser that began it, and nowhere else.
-    - The cookie is valid for ten minutes, for the callback only, and the answer deletes it.
+      Each has its own, so that several may be under way; the oldest ones beyond `MAX_COOKIES` end.
+    - A cookie is valid for ten minutes, for the sign-in only, and the answer to its own state deletes it.
       A copy is worth nothing without a code, which the identity provider redeems once.
     """
 
@@ -66,7 +73,8 @@ class SignInPages:
         offered = await self._offered.execute(None if organization is None else OrganizationId(organization))
         return {"target": local_page(target), "problem": problem, "providers": offered}
 
-    def begun(self, pending: PendingSignIn, target: str) -> Cookie:
+    def begun(self, pending: PendingSignIn, target: str, given: Mapping[str, str]) -> list[Cookie]:
+        """The cookie of a sign-in, and the ends of former ones among the `given` that leave it no room."""
         document = {
             "provider": pending.provider_id,
             "redirect_uri": pending.redirect_uri,
@@ -76,15 +84,30 @@ class SignInPages:
             "until": pending.expires_at.isoformat(),
             "target": local_page(target),
         }
-        return self._cookie(self._box.encrypt(json.dumps(document).encode()).decode(), LASTS)
+        sealed = self._box.encrypt(json.dumps(document).encode()).decode()
+        cookies = [self._cookie(_name(pending.state), sealed, LASTS)]
+        names = [name for name in given if name.startswith(COOKIES)]
+        room = _MAX_COOKIE_BYTES - len(sealed)
+        for number, name in enumerate(sorted(names, key=lambda name: self._until(given[name]), reverse=True), start=1):
+            room -= len(given[name])
+            if room < 0 or number >= MAX_COOKIES:
+                cookies.append(self._cookie(name, "", timedelta()))
+        return cookies
 
-    def ended(self) -> Cookie:
-        return self._cookie("", timedelta())
+    def ended(self, state: str) -> Cookie:
+        return self._cookie(_name(state), "", timedelta())
 
-    def of(self, cookie: str | None) -> BrowserSignIn | None:
-        """The sign-in of a browser; None if it began none here."""
+    def of(self, given: Mapping[str, str], state: str) -> BrowserSignIn | None:
+        """The sign-in of a browser; None if it began none of this state here."""
+        return self._opened(given.get(_name(state), ""))
+
+    def _until(self, cookie: str) -> float:
+        found = self._opened(cookie)
+        return 0 if found is None else found.pending.expires_at.timestamp()
+
+    def _opened(self, cookie: str) -> BrowserSignIn | None:
         try:
-            document = json.loads(self._box.decrypt((cookie or "").encode("latin-1", "replace")))
+            document = json.loads(self._box.decrypt(cookie.encode("latin-1", "replace")))
             pending = PendingSignIn(
                 provider_id=IdentityProviderId(document["provider"]),
                 redirect_uri=document["redirect_uri"],
@@ -111,16 +134,20 @@ class SignInPages:
         )
         return await self._sign_out_address.execute(command) or SIGN_IN_PATH
 
-    def _cookie(self, value: str, lasts: timedelta) -> Cookie:
+    def _cookie(self, name: str, value: str, lasts: timedelta) -> Cookie:
         return Cookie(
-            key=COOKIE,
+            key=name,
             value=value,
-            path=CALLBACK_PATH,
+            path=SIGN_IN_PATH,
             max_age=int(lasts.total_seconds()),
             httponly=True,
             samesite="lax",
             secure=(self._address.url or "").startswith("https:"),
         )
+
+
+def _name(state: str) -> str:
+    return f"{COOKIES}{hashlib.sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def is_consent(target: str) -> bool:

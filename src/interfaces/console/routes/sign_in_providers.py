@@ -14,8 +14,9 @@ from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.sessions import ConsoleSessions, browser_of
 from interfaces.console.sign_in_attempts import SignInAttempts
-from interfaces.console.sign_in_pages import COOKIE, SignInPages
+from interfaces.console.sign_in_pages import SignInPages
 from interfaces.console_paths import PATH
+from interfaces.http.problems import STATUS_OF_KIND
 
 _REFUSED = frozenset({ErrorKind.UNAUTHENTICATED, ErrorKind.UNAVAILABLE, ErrorKind.NOT_FOUND})
 _MAX_FORM_BYTES = 16 * 1024
@@ -41,13 +42,11 @@ async def begin_sign_in_with(
     except ServiceError as error:
         if error.kind not in _REFUSED:
             raise
-        return pages.show(
-            request, "sign_in.html", await sign_in_pages.context(target, problem=error.detail), status=503
-        )
-    cookie = sign_in_pages.begun(begun.pending, target)
-    return Response(
-        "", headers={**HEADERS, **sign_in_pages.headers(target), "Refresh": f"0; url={begun.url}"}, cookies=[cookie]
-    )
+        context = await sign_in_pages.context(target, problem=error.detail)
+        return pages.show(request, "sign_in.html", context, status=STATUS_OF_KIND[error.kind])
+    cookies = sign_in_pages.begun(begun.pending, target, request.cookies)
+    headers = {**HEADERS, **sign_in_pages.headers(target), "Refresh": f"0; url={begun.url}"}
+    return Response("", headers=headers, cookies=cookies)
 
 
 @get("/sign-in/callback")
@@ -68,7 +67,7 @@ async def finish_sign_in_with(
     began are bounded per address: other sites can send any browser here, and providers fail by themselves."""
     address = "" if request.client is None else request.client.host
     sign_in_attempts.require_room(address)
-    own = sign_in_pages.of(request.cookies.get(COOKIE))
+    own = sign_in_pages.of(request.cookies, given_state)
     command = FinishSignInCommand(
         pending=None if own is None else own.pending, state=given_state, code=code, error=error, issuer=iss
     )
@@ -82,9 +81,10 @@ async def finish_sign_in_with(
         context = await sign_in_pages.context(PATH, problem=refusal.detail)
         status = 503 if refusal.kind is ErrorKind.UNAVAILABLE else 401
         response = pages.show(request, "sign_in.html", context, status=status)
-        response.set_cookie(sign_in_pages.ended())
+        if own is not None:
+            response.set_cookie(sign_in_pages.ended(given_state))
         return response
     location = PATH if own is None else own.target
-    cookies = [await sessions.begun_by(user, browser_of(request)), sign_in_pages.ended()]
+    cookies = [await sessions.begun_by(user, browser_of(request)), sign_in_pages.ended(given_state)]
     headers = {**HEADERS, **sign_in_pages.headers(location), "Location": location}
     return Response("", status_code=303, headers=headers, cookies=cookies)
