@@ -1,11 +1,12 @@
 """Code of earlier revisions works with the schema while a service is upgraded, or the revision says that it does not."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
-from infrastructure.persistence.schema.revision import HEAD, WORKS_WITH
+from infrastructure.persistence.schema.revision import HEAD, OLDER, WORKS_WITH
 from tests.architecture.migration_rules import chain, contractions, working_code
 
 VERSIONS = Path(__file__).resolve().parents[2] / "src" / "infrastructure" / "persistence" / "migrations" / "versions"
@@ -26,7 +27,17 @@ def test_each_revision_expands_the_schema_or_says_that_it_contracts() -> None:
 
 
 def test_the_code_names_the_revisions_whose_code_works_with_its_schema() -> None:
-    assert working_code(chain(VERSIONS), FIRST_DECLARED) == WORKS_WITH
+    migrations = chain(VERSIONS)
+    assert working_code(migrations, FIRST_DECLARED) == WORKS_WITH
+    assert tuple(migration.revision for migration in migrations) == (*OLDER, *WORKS_WITH)
+
+
+def test_the_guide_names_revisions_that_there_are_and_compares_none() -> None:
+    guide = (VERSIONS.parents[4] / "docs" / "guides" / "upgrade.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^- Revision (\d{4})[,:]", guide, flags=re.MULTILINE))
+    assert "0103" in named
+    assert named <= {*OLDER, *WORKS_WITH}
+    assert not re.search(r"before schema revision|revision \d{4} or later", guide)
 
 
 @pytest.mark.parametrize(

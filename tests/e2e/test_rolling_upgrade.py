@@ -46,6 +46,7 @@ def test_a_version_that_contracts_the_schema_waits_for_this_one_to_stop_and_is_n
 
         checked = dragoman("db", "upgrade", "--check", PYTHONPATH=str(source))
         assert checked.returncode == 1
+        assert f"It applies {NEXT}." in checked.stdout
         assert f"Still connected: processes of revision {HEAD}." in checked.stdout
         refused = dragoman("db", "upgrade", PYTHONPATH=str(source))
         assert refused.returncode == 1
@@ -55,4 +56,4 @@ def test_a_version_that_contracts_the_schema_waits_for_this_one_to_stop_and_is_n
         assert "upgraded" in dragoman("db", "upgrade", PYTHONPATH=str(source)).stdout
         late = dragoman("worker")
         assert late.returncode == 1
-        assert f"revision {NEXT} or later; this version has {HEAD}" in late.stderr
+        assert f"schema revision {NEXT}, which this one, of revision {HEAD}, lacks" in late.stderr

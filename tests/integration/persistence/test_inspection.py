@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from infrastructure.persistence.schema.inspection import DatabaseInspection
-from infrastructure.persistence.schema.revision import HEAD
+from infrastructure.persistence.schema.revision import FIRST, HEAD, OLDER
 from tests.databases import PostgresDatabases, SqliteFiles
 from tests.stoppable_postgres import stoppable_postgres
 
@@ -51,6 +51,20 @@ def test_a_damaged_file_is_told_apart_from_a_sound_one(sqlite_files: SqliteFiles
     path.write_bytes(content)
     seen = a_file(path).look()
     assert seen.damage or seen.failure
+
+
+@pytest.mark.requirement("G2", "K7")
+@pytest.mark.parametrize(
+    ("revision", "is_older"), [(FIRST, True), (OLDER[-1], True), ("0113", True), (HEAD, False), ("9999", False)]
+)
+def test_an_older_revision_is_told_from_an_unknown_one_whatever_their_numbers(
+    revision: str, is_older: bool, sqlite_files: SqliteFiles
+) -> None:
+    path = sqlite_files.fresh()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = ?", [revision])
+        connection.commit()
+    assert a_file(path).look().is_older is is_older
 
 
 @pytest.mark.requirement("G2")

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
 from domain.errors import ErrorKind, ServiceError
-from infrastructure.persistence.schema.revision import FIRST, HEAD, is_current, plain_engine
+from infrastructure.persistence.schema.revision import FIRST, HEAD, WORKS_WITH, is_current, plain_engine
 from infrastructure.persistence.schema.upgrade import configuration, plan, upgrade
 from infrastructure.persistence.tables import metadata
 from tests.databases import PostgresDatabases, sqlite_url
@@ -133,11 +133,24 @@ def test_a_database_of_newer_code_that_does_not_work_with_this_one_is_refused_an
         with pytest.raises(ServiceError) as refused:
             refused_by(empty_database)
         assert (refused.value.code, refused.value.kind) == ("schema_unknown", ErrorKind.UNAVAILABLE)
-        assert "9998 or later" in refused.value.detail
+        assert (
+            f"a version that has schema revision 9998, which this one, of revision {HEAD}, lacks"
+            in refused.value.detail
+        )
     engine = plain_engine(empty_database)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == "9999"
     engine.dispose()
+
+
+@pytest.mark.requirement("K7")
+def test_no_revision_is_said_to_be_needed_that_this_code_has(empty_database: str) -> None:
+    upgrade(empty_database)
+    upgraded_by_newer_code(empty_database, f"{WORKS_WITH[0]} {HEAD}")
+    with pytest.raises(ServiceError) as refused:
+        upgrade(empty_database)
+    assert refused.value.code == "schema_unknown"
+    assert refused.value.detail.endswith("schema revision 9999, which is unknown to this version.")
 
 
 @pytest.mark.requirement("K7")

@@ -23,7 +23,8 @@ _STEPS_BETWEEN_LOOKS = 100_000
 class DatabaseReport:
     """The result. `name` is the database's kind and version, or its path. With `failure`, a
     sentence, everything else is missing. `revision` is None without a schema, `oldest` is the
-    first upgradable one, `is_compatible` is for a schema of a newer version that works with this one. `clock_ahead_s` compares the server's clock with this machine's.
+    first upgradable one, `is_older` is for a schema that this version upgrades, `is_compatible` for one of a newer version that works with this one.
+    `clock_ahead_s` compares the server's clock with this machine's.
     `damage` is SQLite's report about its file, `space` is for SQLite."""
 
     name: str
@@ -32,6 +33,7 @@ class DatabaseReport:
     revision: str | None = None
     expected: str = HEAD
     oldest: str = FIRST
+    is_older: bool = False
     is_compatible: bool = False
     queue_is_current: bool = True
     clock_ahead_s: float | None = None
@@ -60,6 +62,7 @@ class DatabaseInspection:
                 return DatabaseReport(
                     name=name,
                     revision=_named(stored),
+                    is_older=stored.is_older,
                     is_compatible=stored.is_compatible,
                     damage=_damage(connection),
                     space=space_of(connection),
@@ -89,6 +92,7 @@ def _of_server(connection: Connection) -> DatabaseReport:
     return DatabaseReport(
         name=f"PostgreSQL {version}",
         revision=_named(stored),
+        is_older=stored.is_older,
         is_compatible=stored.is_compatible,
         queue_is_current=queue_schema.suits(connection),
         clock_ahead_s=theirs - ours,

@@ -45,7 +45,31 @@ WORKS_WITH = (
     "0111",
 )
 """Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
-FIRST = "0031"
+OLDER = (
+    "0031",
+    "0032",
+    "0034",
+    "0038",
+    "0035",
+    "0037",
+    "0039",
+    "0044",
+    "0048",
+    "0049",
+    "0040",
+    "0042",
+    "0055",
+    "0050",
+    "0051",
+    "0054",
+    "0056",
+    "0057",
+    "0060",
+    "0066",
+    "0068",
+)
+"""Revisions before those of WORKS_WITH."""
+FIRST = OLDER[0]
 """The oldest revision that can be upgraded."""
 
 _stored = text("SELECT * FROM alembic_version")  # older schemas have one column
@@ -64,6 +88,15 @@ class StoredSchema:
     def is_compatible(self) -> bool:
         """Whether newer code has upgraded it, and declared that it works with this code."""
         return self.revisions == self.works_with[-1:] != (HEAD,) and HEAD in self.works_with
+
+    @property
+    def is_older(self) -> bool:
+        """Whether this code upgrades it. Numbers of revisions do not tell: they are not in order."""
+        return (
+            bool(self.revisions)
+            and {HEAD}.isdisjoint(self.revisions)
+            and {*OLDER, *WORKS_WITH}.issuperset(self.revisions)
+        )
 
     @property
     def suits(self) -> bool:

@@ -17,6 +17,7 @@ from infrastructure.persistence.engine.postgres.queue_install import install_que
 from infrastructure.persistence.schema.revision import (
     FIRST,
     HEAD,
+    WORKS_WITH,
     StoredSchema,
     declare_code,
     plain_engine,
@@ -118,11 +119,9 @@ def _missing(connection: Connection, stored: StoredSchema) -> tuple[str, ...]:
 
 def _unknown(stored: StoredSchema) -> ServiceError:
     """Newer code has upgraded the database beyond this code."""
-    needed = (
-        f" It needs a version with schema revision {stored.works_with[0]} or later; this version has {HEAD}."
-        if stored.works_with
-        else ""
-    )
+    needed = ""
+    if stored.works_with[-1:] == stored.revisions and stored.works_with[0] not in WORKS_WITH:
+        needed = f" It needs a version that has schema revision {stored.works_with[0]}, which this one, of revision {HEAD}, lacks."
     return ServiceError(
         "schema_unknown",
         ErrorKind.UNAVAILABLE,

@@ -96,7 +96,7 @@ def _sentences(plan: _Plan) -> Iterator[str]:
     if not plan.stored:
         yield f"There is no schema yet. An upgrade creates it, with revision {plan.target}."
         return
-    yield f"An upgrade changes the schema from revision {stored} to {plan.target} ({len(plan.pending)} revisions)."
+    yield f"An upgrade changes the schema from revision {stored} to {plan.target}. It applies {', '.join(plan.pending)}."
     if plan.contracts:
         yield f"Processes of revision {stored} do not work with it: let them finish first (`dragoman drain`)."
     else:

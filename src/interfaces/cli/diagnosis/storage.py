@@ -43,6 +43,8 @@ class Report(Protocol):
     @property
     def oldest(self) -> str: ...
     @property
+    def is_older(self) -> bool: ...
+    @property
     def is_compatible(self) -> bool: ...
     @property
     def queue_is_current(self) -> bool: ...
@@ -131,7 +133,7 @@ def _schema_finding(report: Report) -> Finding:
             f"revision {report.revision}; this version upgrades from {report.oldest} on",
             f"Upgrade it first with a version that has revision {report.oldest} and the ones before (docs/guides/upgrade.md).",
         )
-    if report.revision < report.expected:
+    if report.is_older:
         return warning("schema", f"revision {report.revision}, this version has {report.expected}", backup_and)
     return problem(
         "schema",

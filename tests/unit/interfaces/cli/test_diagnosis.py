@@ -31,6 +31,7 @@ class Seen:
     failure: str | None = None
     revision: str | None = "0030"
     expected: str = "0030"
+    is_older: bool = False
     is_compatible: bool = False
     oldest: str = "0028"
     queue_is_current: bool = True
@@ -201,7 +202,9 @@ def test_a_port_that_is_taken_is_a_warning() -> None:
         (Seen(damage="row 1 missing from index"), "database", PROBLEM, True),
         (Seen(revision=None), "schema", WARNING, False),
         (Seen(revision="0027"), "schema", PROBLEM, False),
-        (Seen(revision="0029"), "schema", WARNING, False),
+        (Seen(revision="0029", is_older=True), "schema", WARNING, False),
+        (Seen(revision="0033", is_older=True), "schema", WARNING, False),
+        (Seen(revision="0029"), "schema", PROBLEM, False),
         (Seen(revision="0031"), "schema", PROBLEM, False),
         (Seen(revision="0031", is_compatible=True), "schema", OK, True),
         (Seen(queue_is_current=False), "schema", WARNING, False),
