@@ -27,9 +27,11 @@ class CreateOrganizationGroup:
     """Rules:
     - Admins create groups of their organization; `GroupChecks` has the rules of names, members and claims.
     - People whose claims match become members at their next sign-in.
+    - Not in the name of another person: a group decides who approves and who sees a team's things.
     - Audited as `group.created`.
 
-    Raises: ServiceError role_insufficient, group_invalid, group_name_taken, too_many_groups.
+    Raises: ServiceError role_insufficient, group_invalid, group_name_taken, too_many_groups,
+    impersonation_refused.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class CreateOrganizationGroup:
     async def execute(self, command: CreateOrganizationGroupCommand) -> OrganizationGroup:
         principal, now = command.principal, self._clock.now()
         principal.require(Permission.GROUPS_MANAGE)
+        principal.require_self()
         organization_id = principal.organization_id
         group = OrganizationGroup(
             id=GroupId(self._ids.new("grp")),

@@ -22,10 +22,12 @@ class DeleteOrganizationGroupCommand:
 
 class DeleteOrganizationGroup:
     """Rules:
-    - Admins delete groups of their organization. A group that a directory manages is refused.
+    - Admins delete groups of their organization. A group that a directory manages is refused, and so is who acts
+      as another user.
     - Its members stay users. Audited as `group.deleted`.
 
-    Raises: ServiceError role_insufficient, group_not_found, group_managed_by_directory.
+    Raises: ServiceError role_insufficient, group_not_found, group_managed_by_directory,
+    impersonation_refused.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class DeleteOrganizationGroup:
     async def execute(self, command: DeleteOrganizationGroupCommand) -> None:
         principal = command.principal
         principal.require(Permission.GROUPS_MANAGE)
+        principal.require_self()
         group_id = await self._checks.own_group(principal.organization_id, command.group)
         audit = audit_entry(principal, AuditAction.GROUP_DELETED, group_id, ids=self._ids, at=self._clock.now())
         teams = principal.visible_teams

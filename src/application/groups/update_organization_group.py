@@ -37,13 +37,13 @@ class UpdateOrganizationGroupCommand:
 class UpdateOrganizationGroup:
     """Rules:
     - Admins change groups of their organization; `GroupChecks` has the rules of names, members and claims.
-    - A group that a directory manages is refused.
+    - A group that a directory manages is refused, and so is who acts as another user.
     - With other claims, members by claim are members again when they next sign in.
     - A change of nothing makes no version and no audit entry. Audited as `group.updated`, with the users added and
       removed.
 
     Raises: ServiceError role_insufficient, group_not_found, group_managed_by_directory, group_invalid,
-    group_name_taken, version_conflict.
+    group_name_taken, version_conflict, impersonation_refused.
     """
 
     def __init__(
@@ -57,6 +57,7 @@ class UpdateOrganizationGroup:
     async def execute(self, command: UpdateOrganizationGroupCommand) -> OrganizationGroup:
         principal, now = command.principal, self._clock.now()
         principal.require(Permission.GROUPS_MANAGE)
+        principal.require_self()
         organization_id = principal.organization_id
         group_id = await self._checks.own_group(organization_id, command.group)
         if command.name is not None:

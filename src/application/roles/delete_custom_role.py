@@ -25,7 +25,7 @@ class DeleteCustomRole:
     - Who is given the role at the same moment may only read.
     - Audited as `role.deleted`.
 
-    Raises: ServiceError role_insufficient, role_not_found, role_in_use.
+    Raises: ServiceError role_insufficient, role_not_found, role_in_use, impersonation_refused.
     """
 
     def __init__(self, *, custom_roles: CustomRoleStore, clock: Clock, ids: IdSource) -> None:
@@ -36,6 +36,7 @@ class DeleteCustomRole:
     async def execute(self, command: DeleteCustomRoleCommand) -> None:
         principal, name = command.principal, command.name
         principal.require(Permission.ROLES_MANAGE)
+        principal.require_self()
         audit = audit_entry(principal, AuditAction.ROLE_DELETED, name, ids=self._ids, at=self._clock.now())
         if not await self._roles.delete(principal.organization_id, name, audit):
             raise not_found("role", name)

@@ -91,6 +91,7 @@ async def test_only_who_was_allowed_acts_as_a_user_and_never_with_more_rights(an
 async def test_nothing_that_outlasts_it_or_is_a_persons_own_is_done_in_their_name(ann: Service) -> None:
     await ann.call("PATCH", f"/v1/users/{USER}", json={"role": "admin", "may_impersonate": True})
     agent = await ann.call("POST", "/v1/agents", json={"name": "guide", "model": MODEL})
+    await ann.call("POST", "/v1/groups", json={"name": "Leads"})
     _, token = await acting(ann)
     schedule = {"name": "daily", "agent": "guide", "cron": "0 7 * * *", "input": "hello"}
     for method, path, body in (
@@ -104,6 +105,10 @@ async def test_nothing_that_outlasts_it_or_is_a_persons_own_is_done_in_their_nam
         ("POST", "/v1/organization/webhook-key", None),
         ("POST", "/v1/roles", {"name": "mine", "permissions": ["runs.start"]}),
         ("PATCH", "/v1/roles/mine", {"permissions": []}),
+        ("DELETE", "/v1/roles/mine", None),
+        ("POST", "/v1/groups", {"name": "mine", "members": [USER]}),
+        ("PATCH", "/v1/groups/Leads", {"members": [USER]}),
+        ("DELETE", "/v1/groups/Leads", None),
         ("POST", f"/v1/users/{BOB}/impersonation", REASON),
     ):
         answer = await ann.call(method, path, json=body, token=token)

@@ -9,7 +9,7 @@ from domain.audit.event import AuditAction
 from domain.errors import ServiceError
 from domain.identity.role import Role
 from domain.ids import IdentityProviderId
-from tests.people_builders import USER
+from tests.people_builders import USER, an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 from tests.unit.application.groups.organization import BOB, CLAIM, STRANGER, Organization
@@ -62,3 +62,11 @@ async def test_only_admins_create_groups() -> None:
     with refused("group_invalid"):
         await creating(ours).execute(CreateOrganizationGroupCommand(principal=a_stranger(), name="y", claims=(CLAIM,)))
     assert theirs.organization_id == a_stranger().organization_id
+
+
+async def test_who_acts_as_another_user_creates_no_group() -> None:
+    ours = Organization()
+    acting = replace(a_principal(), impersonation_id=an_impersonation().id)
+    with refused("impersonation_refused"):
+        await creating(ours).execute(CreateOrganizationGroupCommand(principal=acting, name="x"))
+    assert ours.actions == []

@@ -1,12 +1,14 @@
 """DeleteOrganizationGroup: who deletes which group."""
 
+from dataclasses import replace
+
 import pytest
 
 from application.groups.delete_organization_group import DeleteOrganizationGroup, DeleteOrganizationGroupCommand
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from tests.builders import ORG
-from tests.people_builders import USER
+from tests.people_builders import USER, an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 from tests.unit.application.groups.organization import OF_DIRECTORY, Organization
@@ -33,3 +35,15 @@ async def test_admins_delete_groups_of_the_organization_but_not_of_a_directory()
     assert await ours.groups.all(ORG) == ()
     assert USER in ours.state.users
     assert ours.actions[-1] is AuditAction.GROUP_DELETED
+
+
+async def test_who_acts_as_another_user_deletes_no_group() -> None:
+    ours = Organization()
+    group = await ours.create("Support", USER)
+    deleting = DeleteOrganizationGroup(
+        organization_groups=ours.groups, checks=ours.checks, clock=ours.clock, ids=ours.ids
+    )
+    acting = replace(a_principal(), impersonation_id=an_impersonation().id)
+    with refused("impersonation_refused"):
+        await deleting.execute(DeleteOrganizationGroupCommand(principal=acting, group="Support"))
+    assert await ours.groups.all(ORG) == (group,)

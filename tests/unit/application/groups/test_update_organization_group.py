@@ -8,7 +8,7 @@ from application.groups.update_organization_group import UpdateOrganizationGroup
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import UserId
-from tests.people_builders import USER
+from tests.people_builders import USER, an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger, roles_below
 from tests.unit.application.groups.organization import BOB, CLAIM, OF_DIRECTORY, STRANGER, Organization
@@ -79,3 +79,12 @@ async def test_strangers_taken_names_and_unknown_groups_are_refused() -> None:
     for role in roles_below(Role.ADMIN):
         with refused("role_insufficient"):
             await updating(ours).execute(replace(CHANGE, principal=a_principal(role)))
+
+
+async def test_who_acts_as_another_user_changes_no_group() -> None:
+    ours = Organization()
+    group = await ours.create("Support")
+    acting = replace(a_principal(), impersonation_id=an_impersonation().id)
+    with refused("impersonation_refused"):
+        await updating(ours).execute(replace(CHANGE, principal=acting, add_members=(BOB,)))
+    assert await ours.groups.all(group.organization_id) == (group,)

@@ -11,6 +11,7 @@ from tests.builders import KEY, a_key
 from tests.doubles.custom_roles import InMemoryCustomRoleStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import FixedClock, SequentialIds
+from tests.people_builders import an_impersonation
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal, a_stranger
 from tests.unit.application.roles.roles import a_state
@@ -47,3 +48,6 @@ async def test_others_delete_nothing() -> None:
         await delete(a_state(), replace(COMMAND, principal=a_principal(Role.OPERATOR)))
     with refused("role_not_found"):
         await delete(a_state(), replace(COMMAND, principal=a_stranger()))
+    with refused("impersonation_refused"):
+        acting = replace(a_principal(), impersonation_id=an_impersonation().id)
+        await delete(a_state(), replace(COMMAND, principal=acting))
