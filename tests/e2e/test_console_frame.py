@@ -66,6 +66,22 @@ def test_times_are_relative_with_the_moment_as_their_title_and_lists_refresh_the
     assert (row.locator("time").get_attribute("title") or "").endswith(" UTC")
 
 
+def test_what_lasts_until_a_time_says_for_how_long(person: Person) -> None:
+    person.go("/console/runs")
+    shown = person.page.evaluate(
+        """minutes => minutes.map(each => {
+          const time = document.createElement("time");
+          time.dataset.left = "";
+          time.dateTime = new Date(Date.now() + each * 60000).toISOString();
+          document.body.append(time);
+          window.frame.tellTimes();
+          return time.textContent;
+        })""",
+        [5, 0.5, -5],
+    )
+    assert shown == ["for another 5 min", "for less than a minute", "until 5 min ago"]
+
+
 def test_a_message_stays_until_it_is_dismissed_and_a_lost_connection_is_said(person: Person, service: Service) -> None:
     run = service.start_run("asker")
     page = person.page

@@ -115,9 +115,11 @@ class Principal:
         return person_of(self.key_id)
 
     def require_person(self) -> UserId:
-        """The user. Raises FORBIDDEN for a key."""
+        """The user. Raises FORBIDDEN for a key, and for who acts as another user."""
         if (person_id := self.person_id) is None:
             detail = "An API key has no accounts. Sign in as a person: in the console, or with `dragoman login`."
+            if self.impersonation_id is not None:
+                detail = "Who acts as another user uses none of their accounts: end the impersonation."
             raise ServiceError("person_required", ErrorKind.FORBIDDEN, detail)
         return person_id
 

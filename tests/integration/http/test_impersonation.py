@@ -115,6 +115,7 @@ async def test_nothing_that_outlasts_it_or_is_a_persons_own_is_done_in_their_nam
         assert (path, answer.status_code, answer.json()["code"]) == (path, 403, "impersonation_refused")
     accounts = await ann.call("GET", "/v1/me/accounts", token=token)
     assert (accounts.status_code, accounts.json()["code"]) == (403, "person_required")
+    assert "API key" not in accounts.json()["detail"]
 
 
 async def test_no_approval_is_decided_in_the_name_of_a_person(ann: Service) -> None:
@@ -145,7 +146,10 @@ async def test_a_browser_acts_as_a_user_with_a_banner_until_it_ends_it(ann: Serv
     both = await on_a_page(ann, f"{admin['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}")
     page = html.unescape((await browse(ann, "GET", "/console/runs", headers=both)).text)
     assert f'You act as <span title="{USER}">Ann</span>' in page
+    assert '<time data-left datetime="' in page
     assert (await browse(ann, "GET", "/console/people", headers=both)).status_code == 403
+    accounts = (await browse(ann, "GET", "/console/accounts", headers=both)).text
+    assert ("You act as another user" in accounts, "API key, which" in accounts) == (True, False)
 
     other = await signed_in(ann)
     stolen = other | {"cookie": f"{other['cookie']}; {AS_COOKIE}={answer.cookies[AS_COOKIE]}"}

@@ -4,15 +4,16 @@
   const OLDEST_S = 45 * 86400;
   const DAY_S = 86400;
 
-  // To the hour up to two days: what ends in 23 h does not end "tomorrow".
-  function relative(moment) {
+  // To the hour up to two days: what ends in 23 h does not end "tomorrow". `left` is for what lasts until then.
+  function relative(moment, left) {
     const seconds = (moment - Date.now()) / 1000;
     const length = Math.abs(seconds);
-    if (length < 50) return seconds > 0 ? "in a moment" : "just now";
     const minutes = Math.max(1, Math.round(length / 60));
     const hours = Math.round(length / 3600);
     const told = minutes < 60 ? `${minutes} min` : hours < 48 ? `${hours} h` : `${Math.round(length / DAY_S)} days`;
-    return seconds > 0 ? `in ${told}` : `${told} ago`;
+    if (seconds <= 0) return (left ? "until " : "") + (length < 50 ? "just now" : `${told} ago`);
+    if (length < 50) return left ? "for less than a minute" : "in a moment";
+    return left ? `for another ${told}` : `in ${told}`;
   }
 
   // The server writes absolute times; they stay as the title.
@@ -21,7 +22,7 @@
       const moment = Date.parse(time.dateTime);
       if (!moment || Math.abs(moment - Date.now()) > OLDEST_S * 1000) continue;
       if (!time.title) time.title = `${time.textContent} UTC`;
-      const text = relative(moment);
+      const text = relative(moment, "left" in time.dataset);
       if (time.textContent !== text) time.textContent = text;
     }
   }
