@@ -4059,7 +4059,7 @@ export interface components {
             claim: string;
             /** @description The claim, or an item of it, equals this value; `*` matches any. */
             value: string;
-            /** @description Role of these people. */
+            /** @description Role of these people. Required, unless there is a `custom_role`. */
             role?: components["schemas"]["Role"];
             /** @description Organization of these people; null: that of the identity provider. Only with `installation`. */
             organization_id?: string | null;

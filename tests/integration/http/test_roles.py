@@ -133,6 +133,16 @@ async def test_only_a_custom_role_of_the_organization_is_given(service: Service,
     assert paths_of(problem_of(provider, 422, "role_invalid")) == ["rules.0.custom_role"]
 
 
+@pytest.mark.parametrize("role", [{}, {"role": None}, {"role": "boss"}, {"custom_role": None}])
+async def test_a_rule_of_an_identity_provider_says_its_role(service: Service, role: dict[str, object]) -> None:
+    rules = {"rules": [{"claim": "groups", "value": "x", **role}]}
+    created = await service.call("POST", "/v1/identity-providers", json={**IDP_BODY, **rules})
+    assert paths_of(problem_of(created, 422, "body_invalid")) == ["rules.0.role"]
+    await service.call("POST", "/v1/identity-providers", json=IDP_BODY)
+    changed = await service.call("PATCH", "/v1/identity-providers/new", json=rules)
+    assert paths_of(problem_of(changed, 422, "body_invalid")) == ["rules.0.role"]
+
+
 async def test_a_custom_role_stands_alone(service: Service) -> None:
     await service.call("POST", "/v1/roles", json=SUPPORT)
     both = {"name": "ci", "role": "admin", "custom_role": "support"}

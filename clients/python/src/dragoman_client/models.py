@@ -1630,7 +1630,7 @@ class RoleRuleBody(TypedDict):
     value: str
     """The claim, or an item of it, equals this value; `*` matches any."""
     role: NotRequired[Role]
-    """Role of these people."""
+    """Role of these people. Required, unless there is a `custom_role`."""
     organization_id: NotRequired[str | None]
     """Organization of these people; null: that of the identity provider. Only with `installation`."""
     custom_role: NotRequired[str | None]

@@ -2,7 +2,8 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
+from pydantic_core import PydanticKnownError
 
 from domain.identity.identity_provider import MAX_AUDIENCES, MAX_RULES, MAX_TEXT, OPENID, RoleRule
 from domain.identity.role import Role
@@ -23,9 +24,28 @@ class RoleRuleBody(Body):
 
     claim: _Text
     value: _Text
-    role: Annotated[Role, Field(strict=False)] = Role.VIEWER
+    role: Role = Field(
+        default=None,
+        strict=False,
+        validate_default=True,
+        description="Role of these people. Required, unless there is a `custom_role`.",
+    )
     organization_id: Name | None = None
     custom_role: Name | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_role(cls, given: object) -> object:
+        if isinstance(given, dict) and given.get("custom_role") is not None:
+            return {"role": Role.VIEWER, **given}
+        return given
+
+    @field_validator("role", mode="before")
+    @classmethod
+    def _required(cls, role: object) -> object:
+        if role is None:
+            raise PydanticKnownError("missing")
+        return role
 
     def to_domain(self) -> RoleRule:
         organization_id = None if self.organization_id is None else OrganizationId(self.organization_id)

@@ -4,7 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scim2_models import PatchOp, Resource, SCIMException, UnauthorizedException
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+from scim2_models import Error, InvalidValueException, PatchOp, Resource, SCIMException, UnauthorizedException
 from scim2_server.conditions import Conditions
 from scim2_server.handler import AsyncScimHandler
 from scim2_server.requests import ScimRequest
@@ -19,6 +21,14 @@ from interfaces.http.auth import bearer_token
 from interfaces.http.scim.entry import ScimAnswer
 from interfaces.http.scim.resources import User, scim_provider
 from interfaces.http.scim.storage import DirectoryStorage, DirectoryUseCases
+
+_PLAIN = {
+    "bool_parsing": "must be true or false",
+    "bool_type": "must be true or false",
+    "model_type": "must be an object",
+    "string_type": "must be a text",
+}
+"""Of faults in values, by pydantic's types of them."""
 
 
 class DirectoryService(ScimService):
@@ -37,6 +47,16 @@ class DirectoryService(ScimService):
 
 def _inactive(resource: Resource[Any]) -> Resource[Any] | None:
     return resource if isinstance(resource, User) and resource.active is False else None
+
+
+def _in_plain_words(error: SCIMException) -> SCIMException:
+    if not isinstance(error.__cause__, ValidationError):
+        return error
+    fault = error.__cause__.errors()[0]
+    if fault["type"] not in _PLAIN:
+        return SCIMException.from_error(Error.from_validation_error(fault))
+    place = ".".join(to_camel(step) if isinstance(step, str) else str(step) for step in fault["loc"])
+    return InvalidValueException(detail=f"{place} {_PLAIN[fault['type']]}.")
 
 
 class ScimServer:
@@ -72,7 +92,7 @@ class ScimServer:
         try:
             response = await self._response(request, headers)
         except SCIMException as error:
-            response = self._service.error_response(error)
+            response = self._service.error_response(_in_plain_words(error))
         content = b"" if response.body is None else json.dumps(response.body).encode()
         return ScimAnswer(status=int(response.status), body=content, headers=response.headers)
 

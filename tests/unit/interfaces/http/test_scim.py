@@ -99,6 +99,26 @@ async def test_a_deactivation_that_is_sent_again_ends_what_is_left(directory: Di
 @pytest.mark.parametrize(
     ("attributes", "words"),
     [
+        ({"active": "maybe"}, "active must be true or false."),
+        ({"userName": 7}, "userName must be a text."),
+        ({"emails": [{"value": 7}]}, "emails.0.value must be a text."),
+    ],
+)
+async def test_a_value_of_a_wrong_type_is_refused_in_plain_words(
+    directory: Directory, requests: Requests, attributes: JsonObject, words: str
+) -> None:
+    person: JsonObject = {"schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"], "userName": "a", **attributes}
+    operation: JsonObject = {"op": "replace", "value": attributes}
+    patch: JsonObject = {"schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], "Operations": [operation]}
+    user_id = (await directory.add()).user.id
+    for method, path, body in (("POST", "/Users", person), ("PATCH", f"/Users/{user_id}", patch)):
+        status, answer = await requests.send(method, path, body)
+        assert (status, answer["scimType"], answer["detail"]) == (400, "invalidValue", words)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "words"),
+    [
         ({"userName": "a" * 256}, "userName has at most 255 characters."),
         ({"externalId": "a" * 256}, "externalId has at most 255 characters."),
         ({"displayName": "a" * 256}, "displayName has at most 255 characters."),
