@@ -4607,7 +4607,7 @@ export interface components {
         };
         /**
          * SavedOrganizationView
-         * @description A saved organization; `warnings` name its policies that match no tool.
+         * @description A saved organization; `warnings` name its policies that match no tool, and users with limits who do not exist.
          */
         SavedOrganizationView: {
             /** @description Id of the organization. */

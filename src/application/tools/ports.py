@@ -1,10 +1,10 @@
 """Ports of the tools slice."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
-from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId
+from domain.ids import OrganizationId, RunId, ThreadId, ToolCallId, UserId
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.elicitation import InputRound
 from domain.threads.message import ImageContent
@@ -18,6 +18,14 @@ class Box(Protocol):
 
     def decrypt(self, sealed: bytes, /) -> bytes:
         """Raises: ServiceError `secret_undecryptable`."""
+        ...
+
+
+class KnownUsers(Protocol):
+    """Who is a user of an organization."""
+
+    async def strangers(self, organization_id: OrganizationId, users: Collection[UserId], /) -> tuple[UserId, ...]:
+        """Which of these ids are no users of the organization, or removed ones; in order."""
         ...
 
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from application.identity.ports import IdentityStore, Memberships, OrganizationStore, UserStore
 from application.tools.policy_words import idle_words, replaced_words
+from application.tools.ports import KnownUsers
 from application.tools.toolset import Toolset
 from application.tools.unrestricted_toolsets import UnrestrictedToolsets
 from domain.agents.agent import Agent
 from domain.identity.api_key import Principal, person_of
 from domain.identity.organization import Organization
 from domain.identity.permission import Permission
-from domain.ids import ApiKeyId, OrganizationId
+from domain.ids import ApiKeyId, OrganizationId, UserId
 from domain.nearest import nearest
 from domain.policy.idle_rules import IdleReason, idle_statements
 from domain.policy.layers import PolicyLayer, PolicyLayers
@@ -45,6 +46,7 @@ class ReviewToolPolicies:
       about.
     - Groups and people that do not exist are warned about: such approvers decide nothing, and no condition holds for
       them.
+    - So are users to whom an organization gives a budget or limits, and who do not exist.
     - A rule that allows under a condition is warned about if no rule without a condition denies its tools to others or
       requires approval, in the layer or in the organization's: it restricts no person.
     - Only rules without conditions are compared with each other.
@@ -59,12 +61,14 @@ class ReviewToolPolicies:
         identities: IdentityStore,
         users: UserStore,
         organizations: OrganizationStore,
+        organization_groups: KnownUsers,
     ) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
         self._memberships = memberships
         self._identities = identities
         self._users = users
         self._organizations = organizations
+        self._groups = organization_groups
 
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
         """One sentence per entry, at most fifty; none for another organization."""
@@ -79,8 +83,9 @@ class ReviewToolPolicies:
             whose, policies, allowlist = "of this organization", saved.tool_policies, saved.tool_allowlist
         named = [("tool_policies", pattern) for pattern, _ in policies.rules]
         named += [("tool_allowlist", entry) for entry in allowlist or ()]
+        strangers = () if isinstance(saved, Agent) else await self._of_limits(saved)
         if not named:
-            return ()
+            return strangers[:MAX_WARNINGS]
         if isinstance(saved, Agent):
             known = await self._unrestricted_toolsets.of_agent(saved.organization_id, saved.config)
         else:
@@ -91,7 +96,13 @@ class ReviewToolPolicies:
         said = [*await self._of_people(principal.organization_id, policies)]
         if policies.is_conditional:
             said += await self._of_open_rules(saved, policies, layer, known)
-        return (*said, *warnings)[:MAX_WARNINGS]
+        return (*strangers, *said, *warnings)[:MAX_WARNINGS]
+
+    async def _of_limits(self, saved: Organization) -> tuple[str, ...]:
+        named = [("user_daily_budgets_usd", UserId(each)) for each in saved.user_daily_budgets_usd]
+        named += [("limits_of_users", UserId(each)) for each in saved.limits_of_users]
+        strangers = set(await self._groups.strangers(saved.id, [user for _, user in named]))
+        return tuple(f"{field}: no user has the id {user}" for field, user in named if user in strangers)
 
     async def _of_open_rules(
         self, saved: Agent | Organization, policies: ToolPolicies, layer: PolicyLayer, known: Toolset

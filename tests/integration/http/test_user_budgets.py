@@ -20,7 +20,8 @@ async def settings(service: Service) -> dict[str, object]:
 
 async def test_an_admin_sets_a_budget_for_each_user_and_others_by_id(service: Service) -> None:
     assert await settings(service) == {"user_daily_budget_usd": None, "user_daily_budgets_usd": {}}
-    assert (await service.call("PATCH", "/v1/organization", json=BUDGETS)).status_code == 200
+    saved = await service.call("PATCH", "/v1/organization", json=BUDGETS)
+    assert saved.json()["warnings"] == [f"user_daily_budgets_usd: no user has the id {USER}"]
     assert await settings(service) == BUDGETS
     refused = await service.call("PATCH", "/v1/organization", json=BUDGETS, token=token_of(Role.OPERATOR))
     assert refused.status_code == 403

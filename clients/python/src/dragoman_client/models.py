@@ -5584,7 +5584,7 @@ class SavedAgentView(TypedDict):
 
 
 class SavedOrganizationView(TypedDict):
-    """A saved organization; `warnings` name its policies that match no tool."""
+    """A saved organization; `warnings` name its policies that match no tool, and users with limits who do not exist."""
 
     id: str
     """Id of the organization."""

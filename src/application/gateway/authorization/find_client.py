@@ -13,12 +13,14 @@ from application.gateway.authorization.registrations import (
 from domain.errors import ServiceError, invalid
 
 _OPEN = (None, "none")
+_OF_SECRETS = ("client_secret", "client_secret_expires_at")
+"""What no metadata document may have (draft-ietf-oauth-client-id-metadata-document): everyone reads it."""
 
 
 class FindOAuthClient:
     """Rules:
     - A client id that is a URL names a metadata document, which repeats it.
-    - The document is of a public client: a client that says it has a secret is refused.
+    - The document is of a public client: a client that says it has a secret, or shows one, is refused.
     - Another client id is a registration (`ClientRegistrations`).
 
     Raises: ServiceError invalid_client.
@@ -38,6 +40,10 @@ class FindOAuthClient:
             raise invalid("invalid_client", "The metadata document of the client is of another client.")
         if document.get("token_endpoint_auth_method") not in _OPEN:
             raise invalid("invalid_client", "The client wants to authenticate itself, which the gateway does not do.")
+        if any(document.get(name) is not None for name in _OF_SECRETS):
+            raise invalid(
+                "invalid_client", "The metadata document of the client shows a secret, which no one may know."
+            )
         try:
             return client_of(document, client_id=client_id, host=urlsplit(client_id).hostname)
         except ServiceError as error:

@@ -77,7 +77,7 @@ class OrganizationView(TypedDict):
 
 
 class SavedOrganizationView(OrganizationView):
-    """A saved organization; `warnings` name its policies that match no tool."""
+    """A saved organization; `warnings` name its policies that match no tool, and users with limits who do not exist."""
 
     warnings: Warnings
 

@@ -1,6 +1,7 @@
 """ReviewToolPolicies: what a saved policy names that is not there, and which of its rules have no effect."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 from pytest_mock import MockerFixture, MockType
@@ -12,6 +13,7 @@ from domain.agents.agent import Agent
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
+from domain.identity.user_limits import UserLimits
 from domain.ids import GroupId
 from domain.policy.approvers import Approvers
 from domain.policy.condition import Condition
@@ -53,6 +55,7 @@ async def review(
         identities=InMemoryIdentityStore(tables),
         users=InMemoryUserStore(tables),
         organizations=InMemoryOrganizationStore(tables),
+        organization_groups=InMemoryOrganizationGroupStore(tables),
     )
     return await reviewing.execute(command)
 
@@ -64,6 +67,22 @@ def an_agent_with(*rules: tuple[str, ToolRule], allowlist: tuple[str, ...] | Non
 
 def an_organization_with(*rules: tuple[str, ToolRule]) -> Organization:
     return replace(an_organization(), tool_policies=ToolPolicies(rules=rules))
+
+
+@pytest.mark.requirement("P2")
+async def test_budgets_and_limits_of_users_who_do_not_exist_are_warned_about(unrestricted_toolsets: MockType) -> None:
+    state = InMemoryState()
+    state.users[USER] = a_user()
+    saved = replace(
+        an_organization(),
+        user_daily_budgets_usd={USER: Decimal(1), "usr_nope": Decimal(1)},
+        limits_of_users={USER: UserLimits(max_active_runs=1), "usr_gone": UserLimits(max_active_runs=1)},
+    )
+    said = ("user_daily_budgets_usd: no user has the id usr_nope", "limits_of_users: no user has the id usr_gone")
+
+    assert await review(unrestricted_toolsets, saved, state=state) == said
+    with_rule = replace(saved, tool_policies=ToolPolicies(rules=(("mcp__x__y", ASK),)))
+    assert (await review(unrestricted_toolsets, with_rule, state=state))[:2] == said
 
 
 @pytest.mark.requirement("C2")
