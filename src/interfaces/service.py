@@ -38,8 +38,8 @@ _COLLECT_AFTER = (2_000, 5, 1_000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedService:
-    """The system in this process, reached through `app` (ASGI). `api_key` is the admin key of
-    HOME."""
+    """The system in this process, reached through `app` (ASGI). `api_key` is the one that was given, or
+    the admin key of HOME."""
 
     app: Litestar
     api_key: str
@@ -58,12 +58,15 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
 
 
 @asynccontextmanager
-async def embedded(settings: Settings, *, worker: bool = True) -> AsyncIterator[EmbeddedService]:
-    """The system without a port, for commands that find no running service. Raises ServiceError."""
+async def embedded(
+    settings: Settings, *, api_key: str | None = None, worker: bool = True
+) -> AsyncIterator[EmbeddedService]:
+    """The system without a port, for commands that find no running service. Raises ServiceError, such as UNAUTHENTICATED
+    `admin_key_missing` without an `api_key`."""
     container = Container(settings=settings)
     configure_logs(container, only_trouble=True)
     async with running(container, worker=worker):
-        key = container.home().read_admin_key()
+        key = api_key or container.home().read_admin_key()
         if key is None:
             raise ServiceError(
                 "admin_key_missing",

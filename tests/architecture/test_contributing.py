@@ -24,6 +24,13 @@ def test_the_layout_names_each_folder_of_tests() -> None:
     assert [name for name in folders if f"tests/{name}/" not in TEXT] == []
 
 
+def test_each_variable_that_tests_are_asked_for_with_is_named() -> None:
+    files = [path for folder in ("e2e", "integration") for path in (ROOT / "tests" / folder).rglob("*.py")]
+    asked = {name for path in files for name in re.findall(r"opt in with (DRAGOMAN_TEST_\w+)", path.read_text("utf-8"))}
+    assert "DRAGOMAN_TEST_A2A_TCK" in asked
+    assert [name for name in sorted(asked) if f"`{name}" not in TEXT] == []
+
+
 def test_the_list_of_tables_is_that_of_the_schema() -> None:
     (listed,) = re.findall(r"^Tables: (.+?)\. `run_request`", TEXT, re.MULTILINE | re.DOTALL)
     named = re.sub(r"\(.+?\)", "", listed)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import PostgresDatabases
 from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.dragoman_process import Done
 from tests.e2e.service import SERVERS, serving
@@ -117,3 +118,20 @@ def test_a_postgresql_that_nobody_answers_at_is_a_problem_and_providers_are_too(
     assert (found["database"], found["model provider openai"]) == ("problem", "problem")
     assert found["tracing (OpenTelemetry)"] == "warning"
     assert "readiness" not in found
+
+
+@pytest.mark.requirement("G2", "E6")
+def test_the_home_of_a_worker_lacks_nothing_and_a_key_checks_the_rest(
+    postgres_databases: PostgresDatabases, tmp_path: Path
+) -> None:
+    service, worker = DragomanHere(tmp_path / "service"), DragomanHere(tmp_path / "worker")
+    worker.home.mkdir(mode=0o700)
+    with postgres_databases.fresh() as url:
+        shared = {"DRAGOMAN_DATABASE_URL": url, "DRAGOMAN_SECRET_KEY": "k" * 40}
+        service.run("thread", "create", exit_code=0, **shared)
+        done = worker.run("doctor", "--json", exit_code=0, **shared)
+        key = (service.home / "admin.key").read_text().strip()
+        checked = examined(worker, exit_code=0, DRAGOMAN_API_KEY=key, **shared)
+    assert states(done)["service"] == "warning"
+    assert "like that of a worker it has no admin key" in done.out
+    assert checked["readiness"] == "ok"

@@ -63,7 +63,7 @@ class ApplyRetention:
     - Threads are removed in steps, oldest data first, one transaction each, so that others can
       write. If a thread becomes active meanwhile, the rest of it stays.
     - The removal is audited once as `retention.applied`, also if a step failed.
-    - A broken audit chain is not pruned.
+    - A broken audit chain is not pruned, nor is one that cannot be written to the archive.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class ApplyRetention:
         try:
             return await self._prune_audit.execute(PruneAuditCommand(organization_id=organization_id, before=first))
         except ServiceError as error:
-            if error.kind is not ErrorKind.CONFLICT:
+            if error.kind is not ErrorKind.CONFLICT and error.code != _NOT_WRITTEN:
                 raise
             logger.error("%s", error.detail, extra={"organization_id": organization_id})
             return 0

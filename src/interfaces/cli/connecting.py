@@ -165,9 +165,8 @@ async def _opened_here(settings: Settings, api_key: str | None, *, worker: bool)
     with loading():
         from interfaces.service import embedded
 
-    async with embedded(settings, worker=worker) as service:
+    async with embedded(settings, api_key=api_key, worker=worker) as service:
         transport = StreamingAsgiTransport(service.app)
-        key = api_key or service.api_key
-        client = ServiceClient(address=IN_PROCESS, api_key=key, transport=transport, through_proxies=False)
+        client = ServiceClient(address=IN_PROCESS, api_key=service.api_key, transport=transport, through_proxies=False)
         async with aclosing(client):
             yield client

@@ -121,6 +121,7 @@ async def test_pages_and_filters_miss_and_double_nothing(service: Service) -> No
     assert await listed(service, "?updated_since=2999-01-01T00:00:00Z") == []
     assert (await read(service, f"{BASE}?updated_since=soon")).status_code == 422
     assert (await read(service, f"{BASE}?limit=0")).status_code == 422
+    problem_of(await read(service, f"{BASE}?cursor=zz"), 422, "cursor_invalid")
 
 
 async def test_a_server_is_read_by_its_name_with_the_slash_encoded_or_not(service: Service) -> None:
@@ -131,8 +132,12 @@ async def test_a_server_is_read_by_its_name_with_the_slash_encoded_or_not(servic
             assert one["server"]["title"] == "files"
         versions = (await read(service, f"{BASE}/{name}/versions")).json()
         assert [each["server"]["version"] for each in versions["servers"]] == ["1.2.3"]
+    other = problem_of(
+        await read(service, f"{BASE}/com.example.agents/files/versions/9.9.9"), 404, "mcp_server_version_not_found"
+    )
+    assert other["detail"] == "There is no MCP server version 'com.example.agents/files 9.9.9'."
     for missing in (
-        "com.example.agents/files/versions/9.9.9",
+        "com.example.agents/nothing/versions/9.9.9",
         "com.example/files/versions",
         "com.example.agents/off/versions",
     ):

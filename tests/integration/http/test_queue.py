@@ -75,3 +75,4 @@ async def test_the_console_shows_the_lines_and_cancels_what_waits_in_one(service
     assert await statuses(service, run_id) == ["cancelled"]
     empty = await browse(service, "GET", "/console/queue", headers=browser)
     assert "No run is queued or in progress." in empty.text
+    assert 'are among them. <a href="/docs/guides/queue">How the queue works</a>.' in empty.text

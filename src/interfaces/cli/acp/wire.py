@@ -143,9 +143,17 @@ async def over_stdio() -> Peer:
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     try:
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        reading, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    except ValueError as exc:
+        raise _is_a_file("Stdin") from exc
+    try:
         transport, protocol = await loop.connect_write_pipe(lambda: asyncio.streams.FlowControlMixin(loop), sys.stdout)
     except ValueError as exc:
-        raise CommandFailure("This command is started by an editor, which speaks with it over pipes.") from exc
+        reading.close()
+        raise _is_a_file("Stdout") from exc
     writer = asyncio.StreamWriter(transport, cast(asyncio.BaseProtocol, protocol), None, loop)
     return Peer(reader, writer)
+
+
+def _is_a_file(end: str) -> CommandFailure:
+    return CommandFailure(f"{end} is a file. An editor starts this command, and speaks with it over pipes.")

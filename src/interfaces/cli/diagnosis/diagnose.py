@@ -81,7 +81,11 @@ async def diagnose(
         findings.append(warning("service", detail, "Fix the problems above, then check again."))
         return findings
     return findings + await _through_service(
-        connect, remark=remark, without_key=_without_key(settings), has_extra=has_extra
+        connect,
+        remark=remark,
+        without_key=_without_key(settings),
+        has_extra=has_extra,
+        is_shared=settings.postgres_url is not None,
     )
 
 
@@ -91,7 +95,9 @@ async def _through_service(
     remark: Callable[[str], None],
     without_key: frozenset[str],
     has_extra: Callable[[], bool],
+    is_shared: bool = False,
 ) -> list[Finding]:
+    """With `is_shared` HOME may be that of a worker, which has no key."""
     findings: list[Finding] = []
     try:
         async with connect(worker=False) as api:
@@ -102,6 +108,9 @@ async def _through_service(
     except CommandFailure as failure:
         findings.append(problem("service", failure.message, "Further checks were not possible."))
     except ServiceError as failure:
+        if is_shared and failure.code == "admin_key_missing":
+            detail = "not checked: no service runs on HOME, and like that of a worker it has no admin key"
+            return [warning("service", detail, "Check where a service runs, or set DRAGOMAN_API_KEY.")]
         findings.append(problem("service", failure.detail, "Further checks were not possible."))
     return findings
 

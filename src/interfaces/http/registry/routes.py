@@ -64,8 +64,11 @@ class RegistryServers:
         version: str | None,
         since: datetime | None,
     ) -> JsonObject:
-        """A page of entries. `after` is the name of the entry before. Raises NOT_FOUND `organization_not_found`."""
+        """A page of entries. `after` is the name of the entry before. Raises NOT_FOUND `organization_not_found`, INVALID
+        `cursor_invalid`."""
         namespace = namespace_of(self._address.url)
+        if after and not after.startswith(f"{namespace}/"):
+            raise invalid("cursor_invalid", "The cursor is not from this list.")
         entries: list[tuple[str, JsonObject]] = []
         for server in await self._listed(principal):
             name, entry = f"{namespace}/{server.config.slug}", server_json(server, namespace)
@@ -87,7 +90,9 @@ class RegistryServers:
             server = await self._get.execute(principal, slug)
             is_listed = _is_listed(server, kinds) and server.config.slug == slug
             entry = server_json(server, namespace) if is_listed else None
-            if entry is not None and version in (LATEST, version_of(server)):
+            if entry is not None:
+                if version not in (LATEST, version_of(server)):
+                    raise not_found("MCP server version", f"{name} {version}")
                 return entry
         raise not_found("MCP server", name)
 

@@ -350,6 +350,18 @@ async def test_threads_that_cannot_be_archived_stay_and_other_data_goes(ports: P
 
 
 @pytest.mark.requirement("E7", "K5")
+async def test_audit_entries_that_cannot_be_archived_stay_which_one_sentence_tells(
+    ports: Ports, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports.prune_audit.execute.side_effect = ServiceError("archive_failed", ErrorKind.INTERNAL, "The disk is full.")
+
+    assert (await ports.apply()).audit_events == 0
+
+    [told] = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert (told.getMessage(), told.exc_info) == ("The disk is full.", None)
+
+
+@pytest.mark.requirement("E7", "K5")
 @pytest.mark.parametrize("error", [ValueError("a run"), ServiceError("secret_unreadable", ErrorKind.INTERNAL, "No.")])
 async def test_a_thread_that_cannot_be_read_for_the_archive_stays_and_later_ones_go(
     ports: Ports, mocker: MockerFixture, error: Exception

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
+import sys
 from contextlib import aclosing
+from pathlib import Path
 from typing import cast
 
 import httpx
@@ -13,7 +16,7 @@ from interfaces.cli import following
 from interfaces.cli.acp import turn
 from interfaces.cli.acp.bridge import AcpBridge
 from interfaces.cli.acp.prompts import input_of
-from interfaces.cli.acp.wire import MAX_LINE_BYTES, MAX_REQUESTS, Peer, RpcFailure
+from interfaces.cli.acp.wire import MAX_LINE_BYTES, MAX_REQUESTS, Peer, RpcFailure, over_stdio
 from interfaces.cli.failures import CommandFailure
 from interfaces.http.threads.views import ThreadView
 from tests.unit.interfaces.cli.fake_service import (
@@ -384,3 +387,13 @@ async def test_questions_of_servers_are_declined_and_client_tools_count_as_displ
             {"tool_call_id": "call_2", "result": "Tool has been displayed successfully"},
         ]
     }
+
+
+async def test_output_into_a_file_is_said_to_be_the_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    taking, giving = os.pipe()
+    with os.fdopen(taking) as stdin, (tmp_path / "out").open("w") as stdout:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        with pytest.raises(CommandFailure, match="Stdout is a file"):
+            await over_stdio()
+    os.close(giving)

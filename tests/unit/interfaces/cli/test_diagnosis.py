@@ -248,7 +248,7 @@ async def test_the_siem_is_reached_and_its_lag_read_from_the_service() -> None:
         for scheme in ("http", "syslog+tcp"):
             found = await siem_states(f"{scheme}://127.0.0.1:{port}", "dragoman_siem_lag_seconds 1.5")
             assert found == {"siem": OK, "siem lag": OK}
-        late = await siem_states(f"syslog+udp://127.0.0.1:{port}", "dragoman_siem_lag_seconds 3600.0")
+        late = await siem_states(f"syslog+udp://127.0.0.1:{port}", "dragoman_siem_lag_seconds 11.0")
         assert late == {"siem": OK, "siem lag": WARNING}
     away = f"syslog+tls://127.0.0.1:{port}"
     assert await siem_states(away, "") == {"siem": PROBLEM, "siem lag": WARNING}
@@ -266,6 +266,19 @@ async def test_entries_are_said_to_be_sent_only_where_the_siem_answers() -> None
     client = httpx.AsyncClient(transport=httpx.MockTransport(page))
     _, lag = await siem_findings(Settings(siem_url=f"http://127.0.0.1:{port}"), "http://service.test", client=client)
     assert lag.detail == "no audit entry waits yet"
+
+
+@pytest.mark.requirement("K8")
+async def test_a_siem_that_takes_connections_is_not_said_to_have_what_waits() -> None:
+    def page(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text="dragoman_siem_lag_seconds 8.0\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as siem:
+        url = f"http://127.0.0.1:{siem.getsockname()[1]}"
+        client = httpx.AsyncClient(transport=httpx.MockTransport(page))
+        reached, lag = await siem_findings(Settings(siem_url=url), "http://service.test", client=client)
+    assert reached.detail == f"{url} takes connections"
+    assert lag.detail == "the oldest audit entry has waited for 8 s; up to 10 s are usual"
 
 
 async def test_nothing_is_said_of_a_siem_where_there_is_none() -> None:
