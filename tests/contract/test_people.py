@@ -178,3 +178,6 @@ async def test_users_are_listed_newest_first_without_removed_ones(stores: Stores
     assert page.items == (users[2],)
     assert await all_of(partial(stores.users.page, ORG)) == (users[2], users[0])
     assert await all_of(partial(stores.users.page, OTHER_ORG)) == ()
+    removed = partial(stores.users.page, ORG, status=UserStatus.REMOVED)
+    assert [user.id for user in await all_of(removed)] == [users[1].id]
+    assert await all_of(partial(stores.users.page, ORG, status=UserStatus.ACTIVE)) == (users[2], users[0])

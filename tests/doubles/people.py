@@ -96,12 +96,15 @@ class InMemoryUserStore:
         user = self._state.users.get(user_id)
         return user if user is not None and user.organization_id == organization_id else None
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[User]:
+    async def page(
+        self, organization_id: OrganizationId, request: PageRequest, status: UserStatus | None = None
+    ) -> Page[User]:
         """Users, newest first."""
         shown = (
             user
             for user in self._state.users.values()
-            if user.organization_id == organization_id and user.status is not UserStatus.REMOVED
+            if user.organization_id == organization_id
+            and (user.status is not UserStatus.REMOVED if status is None else user.status is status)
         )
         return newest_first(shown, lambda user: by_time(user.created_at, user.id), request)
 

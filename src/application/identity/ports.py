@@ -15,7 +15,7 @@ from domain.identity.impersonation import Impersonation
 from domain.identity.organization import Organization
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.permission import Permission
-from domain.identity.user import User
+from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, ConsoleSessionId, GroupId, IdentityProviderId, ImpersonationId, OrganizationId, UserId
 from domain.json_value import JsonValue
 
@@ -96,8 +96,10 @@ class UserStore(Protocol):
     async def get(self, organization_id: OrganizationId, user_id: UserId) -> User | None:
         """The user, whatever its status."""
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[User]:
-        """Users that are not removed, newest first."""
+    async def page(
+        self, organization_id: OrganizationId, request: PageRequest, status: UserStatus | None = None
+    ) -> Page[User]:
+        """Users of that status, or those that are not removed, newest first."""
 
     async def change(self, organization_id: OrganizationId, user_id: UserId, decide: UserChange) -> User:
         """Store a change. Raises NOT_FOUND `user_not_found`, and what `decide` raises."""

@@ -23,7 +23,7 @@ from domain.identity.impersonation import SHOWN_FOR, Impersonation
 from domain.identity.organization import Organization
 from domain.identity.permission import Permission
 from domain.identity.role import Role
-from domain.identity.user import User
+from domain.identity.user import User, UserStatus
 from domain.ids import ApiKeyId, OrganizationId, UserId
 
 
@@ -132,15 +132,17 @@ class GetUser:
 
 
 class ListUsers:
-    """Admins see the users of their organization that are not removed, newest first."""
+    """Admins see the users of their organization that have a status, or are not removed, newest first."""
 
     def __init__(self, *, users: UserStore) -> None:
         self._users = users
 
-    async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[User]:
+    async def execute(
+        self, principal: Principal, page: PageRequest = FIRST_PAGE, status: UserStatus | None = None
+    ) -> Page[User]:
         """Raises FORBIDDEN."""
         principal.require(Permission.USERS_MANAGE)
-        return await self._users.page(principal.organization_id, page)
+        return await self._users.page(principal.organization_id, page, status)
 
 
 class ListSessions:

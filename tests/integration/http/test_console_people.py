@@ -66,6 +66,25 @@ async def test_an_admin_sees_users_and_changes_role_and_access(people: Service) 
         assert (await sent(people, f"/people/{BOB}", **wrong))[0] == 422
 
 
+async def test_an_admin_finds_a_removed_user_and_activates_them(people: Service) -> None:
+    await sent(people, f"/people/{BOB}", status="removed")
+    listed = {}
+    for status in ("active", "deactivated", "removed"):
+        answer = await people.call("GET", f"/v1/users?status={status}")
+        listed[status] = [user["id"] for user in answer.json()["data"]]
+    assert listed == {"active": [USER], "deactivated": [], "removed": [BOB]}
+    assert (await people.call("GET", "/v1/users?status=gone")).status_code == 422
+
+    assert BOB not in (await shown(people, "/people"))[1]
+    _, page = await shown(people, "/people?status=removed")
+    assert (BOB in page, USER in page, 'aria-label="Remove bob"' in page) == (True, False, False)
+    activate = f"/people/{BOB}?status=removed"
+    assert f'hx-post="/console{activate}"' in page
+    _, table, _ = await sent(people, activate, status="active")
+    assert ("bob is active" in table, f'id="{BOB}"' in table) == (True, False)
+    assert BOB in (await shown(people, "/people"))[1]
+
+
 async def test_a_group_is_created_gets_members_and_claims_and_is_deleted(people: Service) -> None:
     await people.call("POST", "/v1/identity-providers", json=IDP)
     _, _, address = await sent(people, "/people/groups", name="Support leads")

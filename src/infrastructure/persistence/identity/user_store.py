@@ -58,9 +58,13 @@ class SqlUserStore:
         )
         return None if row is None else _user.of_row(row)
 
-    async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[User]:
+    async def page(
+        self, organization_id: OrganizationId, request: PageRequest, status: UserStatus | None = None
+    ) -> Page[User]:
+        stored = user_account.c.status
         statement = select(user_account).where(
-            user_account.c.organization_id == organization_id, user_account.c.status != UserStatus.REMOVED.value
+            user_account.c.organization_id == organization_id,
+            stored != UserStatus.REMOVED.value if status is None else stored == status.value,
         )
         return await self._database.read(
             newest_page(statement, request, user_account.c, _user.of_row), scope=organization_id

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from domain.identity.impersonation import DEFAULT_MINUTES, MAX_MINUTES
+from domain.identity.user import UserStatus
 from domain.json_value import JsonObject
 from interfaces.cli.answers import read_as
 from interfaces.cli.api import ServiceApi, path_to
@@ -27,9 +28,15 @@ User = Annotated[
 ]
 
 
-@user_app.command("list", epilog="Example: dragoman user list --json")
-def list_users(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List users, without removed ones."""
+@user_app.command("list", epilog="Example: dragoman user list --status removed")
+def list_users(
+    context: typer.Context,
+    status: Annotated[
+        UserStatus | None, typer.Option(help="Only users with this status; without it, those not removed.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List users."""
     session_of(context).show_list(
         UserView,
         path_to("users"),
@@ -42,7 +49,10 @@ def list_users(context: typer.Context, as_json: JsonFlag = False) -> None:
             user["status"],
             user["last_sign_in_at"] or "never",
         ),
-        empty="There are no users. People are users once they sign in: `dragoman idp add NAME`.",
+        query=None if status is None else {"status": status.value},
+        empty="There are no users. People are users once they sign in: `dragoman idp add NAME`."
+        if status is None
+        else f"There are no {status.value} users.",
         as_json=as_json,
     )
 

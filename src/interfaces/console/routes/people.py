@@ -61,15 +61,17 @@ class PeoplePages:
         self._group = get_group
         self._roles = list_custom_roles
 
-    async def users(self, principal: Principal, cursor: str = "") -> dict[str, object]:
+    async def users(self, principal: Principal, cursor: str = "", status: str = "") -> dict[str, object]:
         """Users, newest first. Raises FORBIDDEN."""
-        page = await self._users.execute(principal, PageRequest(limit=PAGE, cursor=cursor or None))
+        wanted = PageRequest(limit=PAGE, cursor=cursor or None)
+        page = await self._users.execute(principal, wanted, _STATUSES.get(status))
         roles = [*Role, *(role.name for role in await self._roles.execute(principal))]
         organization = await self._organization.execute(principal)
         return {
             "users": page.items,
             "cursor": cursor,
             "next_cursor": page.next_cursor,
+            "status": status if status in _STATUSES else "",
             "own": principal,
             "roles": roles,
             "limits": {user.id: shown_limits(user_limits_view(organization.limits_of(user.id))) for user in page.items},
@@ -81,10 +83,10 @@ class PeoplePages:
             "said": "",
         }
 
-    async def everything(self, principal: Principal, cursor: str) -> dict[str, object]:
+    async def everything(self, principal: Principal, cursor: str, status: str) -> dict[str, object]:
         may_group = principal.may(Permission.GROUPS_MANAGE)
         groups = await self._groups.execute(principal) if may_group else ()
-        context = await self.users(principal, cursor)
+        context = await self.users(principal, cursor, status)
         return {**context, "groups": [group_view(group) for group in groups], "may_group": may_group}
 
     async def group(self, principal: Principal, group: str, said: str = "") -> dict[str, object]:
@@ -107,8 +109,9 @@ async def show_people(
     pages: NamedDependency[Pages],
     people_pages: NamedDependency[PeoplePages],
     cursor: FromQuery[str] = "",
+    status: FromQuery[str] = "",
 ) -> Response[str]:
-    return pages.show(request, "people.html", await people_pages.everything(request.principal, cursor))
+    return pages.show(request, "people.html", await people_pages.everything(request.principal, cursor, status))
 
 
 @post("/people/{user_id:str}", status_code=200)
@@ -121,12 +124,13 @@ async def change_person(
     people_pages: NamedDependency[PeoplePages],
     update_user: NamedDependency[UpdateUser],
     cursor: FromQuery[str] = "",
+    status: FromQuery[str] = "",
 ) -> Response[str]:
     """Give a role, end and restore access, or let the user act as others."""
     form = FormValues(data)
-    status = _STATUSES.get(form["status"])
+    given_status = _STATUSES.get(form["status"])
     may_impersonate = {"yes": True, "no": False}.get(form["may_impersonate"])
-    if not form["role"] and status is None and may_impersonate is None:
+    if not form["role"] and given_status is None and may_impersonate is None:
         raise invalid(
             "user_invalid", "Choose a role or a status.", Violation(path="role", message="or a status is needed")
         )
@@ -137,10 +141,10 @@ async def change_person(
         role=body.role,
         custom_role=body.custom_role,
         may_impersonate=may_impersonate,
-        status=status,
+        status=given_status,
     )
     changed = updated_user_view(await update_user.execute(command))
-    context = {**await people_pages.users(request.principal, cursor), "said": changed}
+    context = {**await people_pages.users(request.principal, cursor, status), "said": changed}
     return pages.show(request, "parts/people_table.html", context)
 
 
@@ -155,6 +159,7 @@ async def limit_person(
     get_organization: NamedDependency[GetOrganization],
     update_organization: NamedDependency[UpdateOrganization],
     cursor: FromQuery[str] = "",
+    status: FromQuery[str] = "",
 ) -> Response[str]:
     """Save the limits of one user; without any, those of all users apply."""
     principal, form = request.principal, FormValues(data)
@@ -173,7 +178,7 @@ async def limit_person(
             expected_version=organization.version,
         )
     )
-    return pages.show(request, "parts/people_table.html", await people_pages.users(principal, cursor))
+    return pages.show(request, "parts/people_table.html", await people_pages.users(principal, cursor, status))
 
 
 @post(GROUPS, status_code=200)

@@ -1,9 +1,11 @@
 """Routes of users."""
 
+from typing import Annotated
+
 from litestar import delete, get, patch, post
 from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
-from litestar.params import JSONBody
+from litestar.params import JSONBody, QueryParameter
 
 from application.identity.begin_impersonation import BeginImpersonation, BeginImpersonationCommand
 from application.identity.describe_caller import DescribeCaller
@@ -45,11 +47,14 @@ async def list_users(
     *,
     request: ApiRequest,
     list_users: NamedDependency[ListUsers],
+    status: Annotated[
+        UserStatus | None, QueryParameter(description="Only users with this status; absent: those not removed.")
+    ] = None,
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> UserPage:
-    """Requires the role admin. Newest first, without removed users."""
-    page = await list_users.execute(request.principal, PageRequest(limit=limit, cursor=cursor))
+    """Requires the role admin. Newest first."""
+    page = await list_users.execute(request.principal, PageRequest(limit=limit, cursor=cursor), status)
     return page_view(page, user_view)
 
 

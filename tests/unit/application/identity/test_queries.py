@@ -17,6 +17,7 @@ from application.identity.queries import (
 from domain.identity.impersonation import SHOWN_FOR
 from domain.identity.organization_group import OrganizationGroup
 from domain.identity.role import Role
+from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, GroupId
 from tests.builders import ORG, after
 from tests.doubles.console_sessions import InMemoryConsoleSessionStore
@@ -67,6 +68,7 @@ async def test_admins_read_users_and_users_read_themselves(state: InMemoryState)
     get, all_of_them = GetUser(users=users), ListUsers(users=users)
     assert await get.execute(a_principal(), USER) == a_user()
     assert (await all_of_them.execute(a_principal())).items == (a_user(),)
+    assert (await all_of_them.execute(a_principal(), status=UserStatus.REMOVED)).items == ()
     own = replace(a_principal(Role.VIEWER), key_id=ApiKeyId(USER))
     assert await get.execute(own, USER) == a_user()
     with refused("user_not_found"):
