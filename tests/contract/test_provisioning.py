@@ -1,5 +1,6 @@
 """The contracts of `ScimTokens`, `ProvisionedUserStore`, `ProvisionedAccess`, `GroupStore` and `GroupNames`."""
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 
@@ -8,7 +9,7 @@ import pytest
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.provisioning import DirectoryEntry, Group, ProvisionedUser
 from domain.identity.role import Role
-from domain.identity.user import UserStatus
+from domain.identity.user import User, UserStatus
 from domain.ids import GroupId, IdentityProviderId, UserId
 from tests.builders import ORG, OTHER_ORG, START, after, an_agent, an_audit_event, numbered
 from tests.contract.stores import Stores
@@ -90,6 +91,22 @@ async def test_a_person_who_signed_in_before_keeps_id_role_and_status(directory:
     stored = await directory.provisioned.add(provisioned(number=2), audit(2))
     assert stored.user == replace(signed_in, name=None, email=None)
     assert await directory.provisioned.get(a_provider(), USER) == stored
+
+
+async def test_a_person_has_a_first_access_or_becomes_another_one_and_never_both(directory: Stores) -> None:
+    async def rename(user: User) -> bool:
+        def decide(stored: ProvisionedUser) -> tuple[ProvisionedUser, AuditEvent] | None:
+            renamed = replace(stored, user=replace(stored.user, subject=f"other-{user.subject}"))
+            return None if stored.has_had_access else (renamed, an_audit_event(int(user.subject)))
+
+        return (await directory.provisioned.change(a_provider(), user.id, decide)).user.subject != user.subject
+
+    for number in range(1, 11):
+        entry = DirectoryEntry(user_name=f"{number}@example.com", external_id=str(number))
+        user = (await directory.provisioned.add(provisioned(entry, number), audit(number + 20))).user
+        both = [rename(user), directory.user_access.accessed(user, START)]
+        done = await asyncio.gather(*(both if number % 2 else reversed(both)))
+        assert sorted(done) == [False, True]
 
 
 async def test_a_person_who_was_removed_comes_back_without_the_role_of_before(directory: Stores) -> None:
