@@ -45,6 +45,8 @@ export interface components {
             server_id: string;
             /** @description Whether runs that the caller starts can use the server. */
             connected: boolean;
+            /** @description The issuer that the server needs a sign-in with, if the caller signed in with another one; else null. */
+            sign_in_with: string | null;
             /** @description Names of the secrets that the caller gives; empty for an authorization server. */
             secrets: string[];
             /** @description Where the tokens or secrets are sent; of a started server, the program that gets them. */

@@ -7,8 +7,10 @@ from application.mcp.authorization import Account, McpAuthorizer
 from application.mcp.oauth_client import PublicAddress
 from application.mcp.ports import McpServerStore
 from application.mcp.secret_destinations import destination_of, offer_of
+from application.mcp.sign_in_issuers import takes_sign_in_with
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
+from domain.mcp.auth import TokenExchangeAuth
 from domain.mcp.server import Credentials, McpServer
 
 
@@ -20,6 +22,19 @@ class ListedAccount:
     server: McpServer
     account: Account | None
     link: str
+
+    @property
+    def sign_in_with(self) -> str | None:
+        """The issuer that the server needs a sign-in with, if the person signed in with another one."""
+        auth, account = self.server.config.auth, self.account
+        if not isinstance(auth, TokenExchangeAuth) or account is None or account.issuer is None:
+            return None
+        return None if takes_sign_in_with(auth, account.issuer) else auth.issuer
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether runs of the person can use the server."""
+        return self.account is not None and self.sign_in_with is None
 
     @property
     def address(self) -> str:

@@ -96,6 +96,18 @@ async def test_for_a_server_on_their_behalf_people_are_led_to_sign_in_again_and_
     assert 'value="/console/accounts?server=tickets"' in sign_in.text
 
 
+@pytest.mark.requirement("P4")
+async def test_an_account_of_another_provider_than_the_server_names_is_not_connected(service: Service) -> None:
+    await people(service)
+    await connect(service, ANN)
+    auth = {"type": "oauth_token_exchange", "issuer": "https://idp.example", "audience": "x"}
+    assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json={"auth": auth})).status_code == 200
+    listed = await account(service, ANN)
+    assert (listed["connected"], listed["sign_in_with"]) == (False, "https://idp.example")
+    page = await browse(service, "GET", "/console/accounts", headers=await signed_in(service, ANN))
+    assert "needs a sign-in with https://idp.example" in html.unescape(page.text)
+
+
 async def test_the_consent_of_another_browser_is_refused_and_the_state_used_up(service: Service) -> None:
     await people(service)
     back, cookie = await begun(service, ANN)

@@ -2993,6 +2993,8 @@ class AccountView(TypedDict):
     """Id of the MCP server."""
     connected: bool
     """Whether runs that the caller starts can use the server."""
+    sign_in_with: str | None
+    """The issuer that the server needs a sign-in with, if the caller signed in with another one; else null."""
     secrets: list[str]
     """Names of the secrets that the caller gives; empty for an authorization server."""
     address: str

@@ -4,11 +4,11 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeVar, assert_never
-from urllib.parse import urlsplit
 
 from mcp.shared.auth import OAuthMetadata, OAuthToken
 from mcp.shared.auth_utils import resource_url_from_server_url
 
+from application.mcp.sign_in_issuers import origin_of, takes_sign_in_with
 from application.system.ports import Clock
 from domain.identity.identity_provider import IdentityProvider
 from domain.ids import IdentityProviderId
@@ -33,6 +33,9 @@ _TYPES = {
 }
 _SIGN_IN_AGAIN = "invalid_grant"
 """The code for a token of a sign-in that is valid no more."""
+_OF_ANOTHER_PROVIDER = (
+    "auth.issuer is not of the identity provider that the person signed in with, so it gets no token of theirs."
+)
 _OF_ANOTHER = "The identity provider is of another organization: it gives tokens for the server's URL alone."
 
 
@@ -108,6 +111,8 @@ class OnBehalf:
                 assert_never(unreachable)
 
     async def _by_exchange(self, asked: _Asked, auth: TokenExchangeAuth) -> Grant:
+        if not takes_sign_in_with(auth, asked.provider.issuer):
+            raise TransportFailedError(auth_fault(_OF_ANOTHER_PROVIDER))
         metadata = await _metadata_of(asked, auth.issuer)
         if auth.client_id is None:
             client, proof = _client_of(asked.provider, metadata)
@@ -174,13 +179,8 @@ def _names_more_than_url(auth: TokenExchangeAuth | IdJagAuth) -> bool:
 async def _metadata_of(asked: _Asked, issuer: str | None) -> OAuthMetadata:
     """The metadata of the identity provider, or of another authorization server of it."""
     provider, discovery = asked.provider, Discovery(requests=asked.requests)
-    if issuer is not None and _origin(issuer) != _origin(provider.issuer):
-        detail = (
-            "auth.issuer is not of the identity provider that the person signed in with, so it gets no token of theirs."
-        )
-        raise TransportFailedError(auth_fault(detail))
     metadata = await discovery.of_issuer(issuer or provider.issuer)
-    if issuer is not None and _origin(str(metadata.token_endpoint)) != _origin(issuer):
+    if issuer is not None and origin_of(str(metadata.token_endpoint)) != origin_of(issuer):
         raise TransportFailedError(auth_fault("The token endpoint of auth.issuer is at another origin."))
     return metadata
 
@@ -217,8 +217,3 @@ async def _given(answer: Awaitable[_T]) -> _T:
 
 def _scope(auth: TokenExchangeAuth | IdJagAuth) -> dict[str, str]:
     return {"scope": " ".join(auth.scopes)} if auth.scopes else {}
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.netloc.lower()

@@ -32,7 +32,7 @@ def list_accounts(context: typer.Context, as_json: JsonFlag = False) -> None:
         rows = [
             (
                 each["server"],
-                "connected" if each["connected"] else "not connected",
+                _state(each),
                 each["scope"] or "",
                 each["renewed_at"] or "",
             )
@@ -42,6 +42,12 @@ def list_accounts(context: typer.Context, as_json: JsonFlag = False) -> None:
         session.terminal.table(("server", "state", "granted", "last token"), rows, empty=empty)
 
     session.perform(show)
+
+
+def _state(account: AccountView) -> str:
+    if issuer := account["sign_in_with"]:
+        return f"needs a sign-in with {issuer}"
+    return "connected" if account["connected"] else "not connected"
 
 
 @account_app.command("connect", epilog="Example: dragoman account connect tickets")

@@ -14,6 +14,10 @@ class AccountView(TypedDict):
     server: Annotated[str, "Slug of the MCP server."]
     server_id: Annotated[str, "Id of the MCP server."]
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
+    sign_in_with: Annotated[
+        str | None,
+        "The issuer that the server needs a sign-in with, if the caller signed in with another one; else null.",
+    ]
     secrets: Annotated[list[str], "Names of the secrets that the caller gives; empty for an authorization server."]
     address: Annotated[str, "Where the tokens or secrets are sent; of a started server, the program that gets them."]
     env: Annotated[
@@ -42,7 +46,8 @@ def account_view(listed: ListedAccount) -> AccountView:
     return {
         "server": listed.server.config.slug,
         "server_id": listed.server.id,
-        "connected": account is not None,
+        "connected": listed.is_connected,
+        "sign_in_with": listed.sign_in_with,
         "secrets": [*listed.server.config.person_secrets],
         "address": listed.address,
         "env": {name: write_only_view(value) for name, value in listed.server.config.env.items()},

@@ -15,6 +15,7 @@ TICKETS: JsonObject = {
     "server": "tickets",
     "server_id": "mcp_1",
     "connected": False,
+    "sign_in_with": None,
     "secrets": [],
     "address": "https://mcp.example/mcp",
     "env": {},
@@ -33,6 +34,12 @@ def a_service() -> FakeService:
 def test_accounts_are_listed_with_their_state() -> None:
     listed = a_service().run("account", "list")
     assert ("tickets" in listed.out, "not connected" in listed.out) == (True, True)
+
+
+def test_an_account_of_another_provider_says_which_sign_in_it_needs() -> None:
+    elsewhere = {**TICKETS, "sign_in_with": "https://idp.example"}
+    service = FakeService().on("GET", "/v1/me/accounts", {"data": [elsewhere]})
+    assert "needs a sign-in with https://idp.example" in service.run("account", "list").out
 
 
 def test_no_accounts_are_said_to_be_none() -> None:
