@@ -25,6 +25,7 @@ from benchmarks import (
     large,
     limits,
     listeners,
+    people,
     protocols,
     queue,
     run_start,
@@ -106,6 +107,7 @@ PARTS = (
         about="What deciding, recording and sealing add to a tool call.",
         measure=lambda: asyncio.run(control.report()),
     ),
+    Part(name="people", title="Calls of a person", about=people.ABOUT, measure=people.report),
     Part(name="workers", title="Workers", about="Several processes on PostgreSQL.", measure=workers.report),
     Part(
         name="limits",
