@@ -145,11 +145,12 @@ async def download_source(
 
 
 async def _may_delete(principal: Principal, list_runs: ListRuns, thread_id: ThreadId) -> bool:
-    """Whether the principal may delete the thread and its files: runners where no other key has run agents."""
+    """Whether the principal may delete the thread and its files: runners where no other key has run agents, as far as the
+    newest runs show."""
     if principal.may(Permission.RUNS_CONTROL) or not principal.may(Permission.RUNS_START):
         return principal.may(Permission.RUNS_START)
-    runs = await all_of(lambda page: list_runs.execute(principal, RunFilter(thread_id=thread_id), page))
-    return all(run.requested_by == principal.key_id for run in runs)
+    runs = await list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest())
+    return all(run.requested_by == principal.key_id for run in runs.items)
 
 
 def _to(path: str) -> Response[str]:
