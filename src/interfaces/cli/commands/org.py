@@ -9,7 +9,12 @@ from interfaces.cli.field_values import field_values
 from interfaces.cli.session import JsonFlag, session_of
 from interfaces.cli.terminal import Terminal, short_json
 from interfaces.http.api_keys.views import CreatedApiKeyView
-from interfaces.http.organization.views import CreatedOrganizationView, OrganizationView, UserLimitsView
+from interfaces.http.organization.views import (
+    CreatedOrganizationView,
+    OrganizationView,
+    SavedOrganizationView,
+    UserLimitsView,
+)
 
 org_app = typer.Typer(
     help="Manage organizations and their settings. Others than your own require a platform key.",
@@ -144,14 +149,13 @@ def set_organization(
     session = session_of(context)
     changes = field_values(fields, texts=("name", "inbox_webhook_secret"), fields=_FIELDS)
     path = path_to("organization") if org is None else path_to("organizations", org)
-    session.show(
-        OrganizationView,
-        lambda api: api.patch(path, changes),
-        lambda organization: session.terminal.note(
-            f"{organization['name']} ({organization['id']}) is at version {organization['version']}."
-        ),
-        as_json=as_json,
-    )
+
+    def display(organization: SavedOrganizationView) -> None:
+        session.terminal.note(f"{organization['name']} ({organization['id']}) is at version {organization['version']}.")
+        for warning in organization["warnings"]:
+            session.terminal.note(f"Warning: {warning}{'' if warning.endswith('?') else '.'}")
+
+    session.show(SavedOrganizationView, lambda api: api.patch(path, changes), display, as_json=as_json)
 
 
 @org_app.command("key", epilog='Example: dragoman org key org_0123 "second admin"')

@@ -72,9 +72,12 @@ def test_organizations_are_listed() -> None:
     [((), "/v1/organization"), (("--org", "org_1"), "/v1/organizations/org_1")],
 )
 def test_settings_are_json_where_they_are_and_text_else(arguments: tuple[str, ...], path: str) -> None:
-    service = FakeService().on("PATCH", path, dict(ORGANIZATION))
+    warning = "user_limits: there is no user 'usr_nope'"
+    service = FakeService().on("PATCH", path, {**ORGANIZATION, "warnings": [warning]})
     fields = ("mcp_enabled=false", "name=12", 'models=["a:b"]', "retention_days=null")
-    assert service.run("org", "set", *arguments, *fields).exit_code == 0
+    outcome = service.run("org", "set", *arguments, *fields)
+    assert outcome.exit_code == 0
+    assert f"Warning: {warning}." in outcome.err
     assert service.sent("PATCH", path) == [
         {"mcp_enabled": False, "name": "12", "models": ["a:b"], "retention_days": None}
     ]
