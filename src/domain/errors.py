@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
+from domain.hidden_text import escaped
+
 T = TypeVar("T")
 
 _LONGEST_SHOWN = 300
@@ -68,7 +70,8 @@ def not_found(what: str, identifier: str) -> ServiceError:
     organization. A long identifier is not repeated in full."""
     code = f"{what.lower().replace(' ', '_')}_not_found"
     shown = identifier if len(identifier) <= _LONGEST_SHOWN else f"{identifier[:_LONGEST_SHOWN]}…"
-    return ServiceError(code, ErrorKind.NOT_FOUND, f"There is no {what} {shown!r}.")
+    legible = "".join(each if each.isprintable() else escaped(each) for each in shown)
+    return ServiceError(code, ErrorKind.NOT_FOUND, f"There is no {what} '{legible}'.")
 
 
 def existing(value: T | None, what: str, identifier: str) -> T:

@@ -94,7 +94,7 @@ def test_a_call_is_approved_inside_the_conversation_and_the_answer_is_markdown_w
     expect(page.locator("#connection")).to_have_text("Ended: completed")
     expect(messages.get_by_role("article")).to_have_count(3)
     expect(card).to_contain_text("done")
-    expect(page).to_have_title("Chat · Dragoman")
+    expect(page).to_have_title("What is 6 * 7? · Dragoman")
 
 
 def test_a_reply_continues_the_thread_which_stands_at_the_left_by_its_first_words(

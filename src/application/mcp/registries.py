@@ -101,4 +101,4 @@ class GetRegistryEntry:
 def require_registry(registries: McpRegistries, registry: str) -> None:
     """Raises NOT_FOUND `mcp_registry_not_found`."""
     if registry not in registries.names:
-        raise not_found("mcp_registry", registry)
+        raise not_found("MCP registry", registry)

@@ -56,9 +56,9 @@ class RetryRun:
         run = principal.found(await self._reader.get(principal.organization_id, command.run_id), "run", command.run_id)
         require_own_or_operator(principal, run)
         if run.status is not RunStatus.FAILED:
-            raise conflict("run_not_failed", f"Run {run.id} is {run.status}; only a failed run can be retried.")
+            raise conflict("run_not_failed", "The run has not failed; only a failed run can be retried.")
         if run.wired is not None:
-            raise conflict("run_of_workflow", f"Run {run.id} is a step of a workflow; start the workflow again.")
+            raise conflict("run_of_workflow", "The run is a step of a workflow: start the workflow again.")
         return await self._start_run.execute(
             StartRunCommand(
                 principal=principal,

@@ -1,6 +1,6 @@
 """Forms for the arguments of calls that wait for approval, from the schemas of their tools."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from application.tools.explain_tool import ExplainTool, ExplainToolCommand
@@ -41,6 +41,11 @@ class ArgumentForms:
                 forms[approval.id] = ArgumentsForm(fields=fields, schema=canonical_digest(schema))
         return forms
 
+    async def paths(self, principal: Principal, approval: Approval) -> dict[str, Field]:
+        """The fields of the form by their paths; none where it is JSON."""
+        form = (await self.of(principal, (approval,))).get(approval.id)
+        return {} if form is None else {field.path: field for field in _within(form.fields)}
+
     async def entered(self, principal: Principal, approval: Approval, data: dict[str, str]) -> JsonObject | None:
         """The edited arguments; None if nothing was edited, or the form had none to edit. Raises CONFLICT `tool_changed` where
         the form is of an older schema, and INVALID."""
@@ -63,3 +68,10 @@ class ArgumentForms:
             if error.kind is not ErrorKind.NOT_FOUND:
                 raise
             return None
+
+
+def _within(fields: Iterable[Field]) -> Iterator[Field]:
+    """The fields, and those of objects in them."""
+    for field in fields:
+        yield field
+        yield from _within(field.fields)

@@ -44,9 +44,14 @@ def forms_text() -> str:
     return json.dumps([form.shown() for form in FORMS])
 
 
+def node_titles() -> dict[tuple[str, str], str]:
+    """The title of each kind of node in each mode."""
+    return {(form.kind.value, form.mode.value): form.title for form in FORMS}
+
+
 def graph_text(definition: WorkflowDefinition) -> str:
     """Nodes with titles, edges and places, as JSON."""
-    titles = {(form.kind.value, form.mode.value): form.title for form in FORMS}
+    titles = node_titles()
     nodes = [
         {**node_to_json(node), "title": titles.get((node.kind, node.mode), node.kind)} for node in definition.nodes
     ]

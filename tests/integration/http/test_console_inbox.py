@@ -115,7 +115,9 @@ async def test_a_form_of_another_schema_is_refused_and_a_tool_that_is_gone_is_de
     path = f"/inbox/approvals/{approval}"
     assert (await send(service, path, decision="approve", schema="sha256:other")).status_code == 409
     assert 'name="arguments"' in await page(service, "/inbox")  # the agent does not have the tool of the worker
-    assert (await send(service, path, decision="approve", arguments="[1]")).status_code == 422
+    refused = await send(service, path, decision="approve", arguments="[1]")
+    assert (refused.status_code, refused.headers["hx-retarget"]) == (422, "#faults")
+    assert 'data-field="arguments"' in refused.text
     arguments = (await service.call("GET", f"/v1/approvals/{approval}")).json()["arguments"]
     approved = await send(service, path, decision="approve", arguments=json.dumps(arguments, indent=2))
     assert approved.status_code == 200, approved.text

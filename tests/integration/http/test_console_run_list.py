@@ -1,6 +1,7 @@
 """The list of runs: who started them, filters in the address, actions on many."""
 
 import csv
+import html
 import json
 import re
 from dataclasses import replace
@@ -161,7 +162,10 @@ async def test_many_runs_are_cancelled_or_retried_at_once_and_what_is_not_possib
     assert (await service.call("GET", f"/v1/runs/{waiting}")).json()["status"] == "cancelled"
     retried = await act("retry", failed, waiting)
     assert "1 retried" in retried.text
-    assert "only a failed run can be retried" in retried.text
+    assert "Wait: The run has not failed; only a failed run can be retried." in retried.text
+    assert waiting not in retried.text
+    assert "run_gone: There is no run" in html.unescape((await act("cancel", "run_gone")).text)
+    assert "Choose runs in the list first." in (await act("retry")).text
     [retry] = [run for run in (await service.call("GET", "/v1/runs")).json()["data"] if run["retry_of"] == failed]
     assert f'<a href="/console/runs/{failed}">retry</a>' in await listed(service)
     assert retry["status"] == "queued"

@@ -98,6 +98,8 @@ async def test_a_viewer_sees_no_inbox_and_sends_nothing_again_and_a_wrong_day_is
     assert "“soon” is not a day as YYYY-MM-DD." in wrong
     turned = (await browse(service, "GET", "/console/webhooks?since=2026-01-02&until=2026-01-01", headers=viewer)).text
     assert "The first day is after the last one." in turned
+    bogus = (await browse(service, "GET", "/console/webhooks?state=bogus", headers=viewer)).text
+    assert "“bogus” is not a state of deliveries." in bogus
 
 
 async def test_without_deliveries_the_page_says_how_they_begin_and_long_lists_have_pages(service: Service) -> None:

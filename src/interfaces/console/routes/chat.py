@@ -1,7 +1,7 @@
 """Chat: conversations by their first words, their messages, and a message to an agent."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated
 
@@ -25,7 +25,7 @@ from domain.identity.permission import Permission
 from domain.ids import MessageId, ThreadId
 from domain.runs.run import Run
 from domain.threads.thread import Thread
-from interfaces.console.pages import HEADERS, Pages
+from interfaces.console.pages import HEADERS, Pages, asked, in_a_line
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.playground import start_from_form
 from interfaces.console.whole_lists import all_of
@@ -49,11 +49,13 @@ class ChatPages:
         list_conversations: ListConversations,
         list_runs: ListRuns,
         get_thread: GetThread,
+        list_messages: ListMessages,
     ) -> None:
         self._list_agents = list_agents
         self._list_conversations = list_conversations
         self._list_runs = list_runs
         self._get_thread = get_thread
+        self._list_messages = list_messages
 
     async def of(
         self, principal: Principal, *, thread_id: ThreadId | None, agent: str = "", shared: str = ""
@@ -69,11 +71,17 @@ class ChatPages:
             "agents": [each for each in agents if each.config.enabled],
             "chosen": agent or (runs[-1].agent_id if runs else ""),
             "thread": thread,
+            "opening": "" if thread is None else await self._opening(principal, thread.id, runs),
             "origin": None if thread is None else await self._origin(principal, thread),
             "shared": shared,
             "may_run": principal.may(Permission.RUNS_START),
             **await self.listed(principal, ""),
         }
+
+    async def _opening(self, principal: Principal, thread_id: ThreadId, runs: Sequence[Run]) -> str:
+        """The first words of the conversation, which a run that has not begun has not added yet; empty without any."""
+        first = (await self._list_messages.execute(principal, thread_id, PageRequest(limit=1))).items
+        return in_a_line(first[0].text) if first else asked(runs[0]) if runs else ""
 
     async def _origin(self, principal: Principal, thread: Thread) -> Thread | None:
         """The thread that it was forked from, if there still is one."""

@@ -59,6 +59,8 @@ async def show_webhooks(
         until=begin_of(until, days=1),
     )
     faults = [f"“{day}” is not a day as YYYY-MM-DD." for day in (since, until) if day and not begin_of(day)]
+    if delivery_state and wanted.state is None:
+        faults.append(f"“{delivery_state}” is not a state of deliveries.")
     if wanted.since and wanted.until and wanted.since >= wanted.until:
         faults.append("The first day is after the last one.")
     found: Page[WebhookDelivery] = Page(items=())

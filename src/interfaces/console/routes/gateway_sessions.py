@@ -24,6 +24,8 @@ from interfaces.console.whole_lists import all_of
 from interfaces.console_paths import PATH
 
 PAGE = 50
+CHANGED = "gateway-changed"
+"""Event of the browser after a session was opened."""
 HOURS = {"1": 1, "24": 24, "168": 7 * 24, "720": 30 * 24}
 """Lifetimes that are offered."""
 
@@ -91,7 +93,8 @@ async def open_session(
     url = opened.url or ""
     snippets = [(name, client.file, client.text(url, opened.token)) for name, client in CLIENTS.items()]
     context = {"token": opened.token, "url": url, "snippets": snippets, "expires_at": opened.session.expires_at}
-    return pages.show(request, "parts/gateway_opened.html", context)
+    headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
+    return pages.show(request, "parts/gateway_opened.html", context, headers=headers)
 
 
 @post("/gateway/{session_id:str}/revoke", status_code=200)

@@ -1,5 +1,7 @@
 """The inbox: the list of what waits, one item of it, its decision, and what was decided."""
 
+from collections.abc import Mapping
+
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath, FromQuery
@@ -14,12 +16,13 @@ from domain.identity.permission import Permission
 from domain.ids import ApprovalId
 from domain.threads.message import ToolUse
 from interfaces.console.argument_forms import ArgumentForms
+from interfaces.console.faults import FormCheck
 from interfaces.console.inbox import Inbox, InboxItem, chosen
 from interfaces.console.inbox_answers import settled
 from interfaces.console.inbox_choices import alike, choosable, may_answer
 from interfaces.console.inbox_history import AskedHistory, InboxHistory
 from interfaces.console.pages import Pages
-from interfaces.console.questions import fields_of
+from interfaces.console.questions import Field, fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.inbox_bulk import is_approved
 from interfaces.console.routes.sign_in import Form
@@ -165,17 +168,25 @@ async def decide_in_inbox(
     principal = request.principal
     approve = is_approved(data.get("decision"))
     approval = await get_approval.execute(principal, ApprovalId(approval_id))
-    arguments = await argument_forms.entered(principal, approval, data) if approve else None
-    decided = await decide_approval.execute(
-        DecideApprovalCommand(
-            principal=principal,
-            approval_id=approval.id,
-            approve=approve,
-            arguments=arguments,
-            reason=data.get("reason") or None,
+    fields = (await argument_forms.paths(principal, approval)) if approve else {}
+    with FormCheck({path: f"item-{field.name}" for path, field in fields.items()}, labels=_labels(fields)) as check:
+        arguments = await argument_forms.entered(principal, approval, data) if approve else None
+        decided = await decide_approval.execute(
+            DecideApprovalCommand(
+                principal=principal,
+                approval_id=approval.id,
+                approve=approve,
+                arguments=arguments,
+                reason=data.get("reason") or None,
+            )
         )
-    )
-    return settled(pages, request, decided.tool, decided.state.value)
+        return settled(pages, request, decided.tool, decided.state.value)
+    return check.shown(pages, request)
+
+
+def _labels(fields: Mapping[str, Field]) -> dict[str, str]:
+    """What people read at each field of the form."""
+    return {"arguments": "Arguments"} | {f"item-{field.name}": field.title for field in fields.values()}
 
 
 def _sent_before(item: InboxItem, approval: Approval) -> bool:

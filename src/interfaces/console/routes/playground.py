@@ -9,6 +9,7 @@ from litestar.plugins.htmx import HTMXHeaders
 from application.agents.queries import ListAgents
 from application.runs.start_run import StartRun, StartRunCommand
 from application.threads.ports import ForkedThread
+from domain.identity.permission import Permission
 from domain.ids import ThreadId
 from domain.runs.run import Run
 from domain.threads.attachments import attachment, require_few_attachments
@@ -28,7 +29,8 @@ async def show_playground(
 ) -> Response[str]:
     agents = await all_of(lambda page: list_agents.execute(principal=request.principal, page=page))
     enabled = [each for each in agents if each.config.enabled]
-    return pages.show(request, "playground.html", {"agents": enabled, "chosen": agent})
+    may_run = request.principal.may(Permission.RUNS_START)
+    return pages.show(request, "playground.html", {"agents": enabled, "chosen": agent, "may_run": may_run})
 
 
 @post("/playground", status_code=200)

@@ -12,7 +12,7 @@ from application.agents.name_agents import NameAgents
 from application.agents.queries import ListAgents
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.cancel_runs import CancelRuns, CancelRunsCommand
-from application.runs.queries import CountRuns, ExportRuns, ListRuns, RunCount
+from application.runs.queries import CountRuns, ExportRuns, GetRun, ListRuns, RunCount
 from application.runs.retry_run import RetryRun, RetryRunCommand
 from application.system.pages import Page, PageRequest
 from domain.errors import ServiceError, Violation, invalid
@@ -23,6 +23,7 @@ from domain.runs.run import Run, RunStatus
 from interfaces.console.asked_runs import COLUMNS, SORTS, AskedRuns
 from interfaces.console.error_words import ERROR_WORDS
 from interfaces.console.pages import HEADERS, Pages
+from interfaces.console.pages import asked as asked_title
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.run_costs import RunCosts
@@ -145,18 +146,21 @@ async def act_on_runs(
     pages: NamedDependency[Pages],
     cancel_run: NamedDependency[CancelRun],
     retry_run: NamedDependency[RetryRun],
+    get_run: NamedDependency[GetRun],
 ) -> Response[str]:
     """Cancel or retry the chosen runs, one after the other; what is not possible is said."""
     data = await request.form()
     action, chosen = data.get("action"), [RunId(each) for each in data.getall("run", []) if isinstance(each, str)]
     if action not in ("cancel", "retry"):
         raise invalid("action_invalid", "Cancel or retry.", Violation(path="action", message="cancel or retry"))
+    if not chosen:
+        raise invalid("nothing_chosen", "Choose runs in the list first.")
     failures: list[str] = []
     for run_id in chosen[:PAGE]:
         try:
             await _act(request.principal, run_id, cancel=cancel_run if action == "cancel" else None, retry=retry_run)
         except ServiceError as error:
-            failures.append(error.detail)
+            failures.append(f"{await _title(request.principal, run_id, get_run)}: {error.detail}")
     done = {"action": "cancelled" if action == "cancel" else "retried", "done": len(chosen[:PAGE]) - len(failures)}
     headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
     return pages.show(request, "parts/bulk.html", {**done, "failures": failures}, headers=headers)
@@ -176,6 +180,14 @@ async def stop_runs(
     headers = {HTMXHeaders.TRIGGER_EVENT.value: CHANGED}
     context = {"cancelled": await cancel_runs.execute(command)}
     return pages.show(request, "parts/cancelled_runs.html", context, headers=headers)
+
+
+async def _title(principal: Principal, run_id: RunId, get_run: GetRun) -> str:
+    """What the run was asked, or its id where there is no such run."""
+    try:
+        return asked_title(await get_run.execute(principal, run_id))
+    except ServiceError:
+        return run_id
 
 
 async def _act(principal: Principal, run_id: RunId, *, cancel: CancelRun | None, retry: RetryRun) -> None:

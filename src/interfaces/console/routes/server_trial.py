@@ -24,11 +24,12 @@ from domain.mcp.pinning import DefinitionState, pinned_tools
 from domain.tools.names import model_facing_name
 from interfaces.console.call_statistics import MOST_ENTRIES, call_sums, newest_entries
 from interfaces.console.json_text import arguments_of
-from interfaces.console.pages import Pages
+from interfaces.console.pages import HEADERS, Pages
 from interfaces.console.questions import content_of, fields_of
 from interfaces.console.requests import ConsoleRequest
 from interfaces.console.routes.sign_in import Form
 from interfaces.console.whole_lists import all_of
+from interfaces.console_paths import PATH
 
 DAYS = 7
 MAX_AGENTS = 50
@@ -121,9 +122,12 @@ async def show_trial(
     slug: FromPath[str],
     pages: NamedDependency[Pages],
     server_trial: NamedDependency[ServerTrial],
-    tool: FromQuery[str],
+    tool: FromQuery[str] = "",
     agent: FromQuery[str] = "",
 ) -> Response[str]:
+    """Without a tool, the page of the server, where one is chosen."""
+    if not tool:
+        return Response("", status_code=303, headers={**HEADERS, "Location": f"{PATH}/servers/{slug}"})
     return pages.show(request, "server_trial.html", await server_trial.of(request.principal, slug, tool, agent))
 
 

@@ -28,7 +28,7 @@ from domain.workflows.compiler import compile_workflow
 from domain.workflows.graph import EntrypointConfig, Workflow, WorkflowDefinition
 from domain.workflows.plan import Plan
 from domain.workflows.run import WorkflowRun
-from interfaces.console.canvas import CanvasChoices, forms_text, graph_text, places
+from interfaces.console.canvas import CanvasChoices, forms_text, graph_text, node_titles, places
 from interfaces.console.faults import FormCheck, entered_version
 from interfaces.console.json_text import JsonTextError, json_of
 from interfaces.console.pages import HEADERS, Pages
@@ -125,10 +125,12 @@ def _input_schema(plan: Plan | None) -> JsonObject | None:
 
 
 def nodes_of(definition: WorkflowDefinition) -> list[dict[str, object]]:
-    """Each node with its connections as text, an alternative to the graph."""
+    """Each node with its title and its connections as text, an alternative to the graph."""
+    titles = node_titles()
     return [
         {
             "node": node,
+            "title": titles.get((node.kind, node.mode), node.kind),
             "onward": [edge for edge in definition.edges if edge.source == node.id],
         }
         for node in definition.nodes

@@ -134,6 +134,7 @@
     if (!thread) {
       thread = log.dataset.thread = started.thread_id;
       share.hidden = false;
+      document.title = `${data.get("input").trim().split(/\s+/).join(" ").slice(0, 90)} · Dragoman`;
       history.replaceState(null, "", `/console/chat/${thread}`);
     }
     follow(started.run_id);

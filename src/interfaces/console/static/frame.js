@@ -155,6 +155,15 @@
 
   const changes = (event) => (event.detail?.ctx?.request?.method ?? "GET") !== "GET";
 
+  // What was not chosen is not asked about.
+  document.addEventListener("htmx:confirm", (event) => {
+    const chosen = event.target.dataset?.of;
+    if (!chosen || document.querySelector(`${chosen} td input[type=checkbox]:checked`)) return;
+    event.preventDefault();
+    event.detail.dropRequest();
+    tell("Nothing is chosen", "Choose in the list first.");
+  });
+
   // An error stays until it is dismissed, or until something else is tried.
   document.addEventListener("htmx:before:request", (event) => {
     if (changes(event)) document.getElementById("flash").replaceChildren();

@@ -54,3 +54,12 @@ async def test_what_was_entered_is_taken_by_the_schema_that_the_form_was_made_of
     assert await forms.entered(OPERATOR, WAITING, {}) is None
     with refused("tool_changed"):
         await forms.entered(OPERATOR, WAITING, {"schema": "sha256:old", "f0": "Bo"})
+
+
+async def test_each_field_of_the_form_is_found_by_its_path(explain: MockType) -> None:
+    inner: JsonObject = {"type": "object", "properties": {"days": {"type": "array", "items": {}}}}
+    explain.execute.return_value.tool.parameters = {"type": "object", "properties": {"to": inner}}
+    fields = await ArgumentForms(explain_tool=explain).paths(OPERATOR, replace(WAITING, arguments={"to": {"days": []}}))
+    assert {path: field.key for path, field in fields.items()} == {"to": "to", "to.days": "days"}
+    explain.execute.side_effect = not_found("tool", WAITING.tool)
+    assert await ArgumentForms(explain_tool=explain).paths(OPERATOR, WAITING) == {}
