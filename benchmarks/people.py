@@ -1,7 +1,7 @@
 """What it costs a gateway call that a person makes it, beside the same call with the organization's key: `python -m benchmarks.people`.
 
-The person signs in by a token of an identity provider, is in a group, and the rule for the tool names that group and a time of
-day. Sessions of both are called turn by turn, of one service.
+The person signs in by a token of an identity provider, is in a group, and the rule for the tool names that group and days of the
+week. Sessions of both are called turn by turn, of one service.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ CONCURRENCIES = (1, 16)
 ADDED_MS = 0.1
 ABOUT = (
     "Calls of a person, whom an identity provider's token names, beside those with the organization's key: two sessions of one "
-    "service, called turn by turn. The rule for the person's tool has a group and a time of day as its condition, that for the key none."
+    "service, called turn by turn. The rule for the person's tool has a group and days of the week as its condition, that for the key none."
 )
 _ADDED_CPU = Budget(what="CPU that a person adds to a call through the gateway", limit=ADDED_MS, unit="ms")
 _GROUP, _CLIENT = "finance", "bench"
