@@ -26,6 +26,7 @@ class InMemoryAuthorizer:
         self.browsers: dict[str, str | None] = {}
         self.sign_ins: list[tuple[McpServer, PersonSignIn]] = []
         self.accounts: dict[tuple[McpServerId, UserId | None], Account] = {}
+        self._used_at: dict[tuple[McpServerId, UserId | None], tuple[object, ...]] = {}
 
     async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
         """Where to send a person."""
@@ -45,21 +46,29 @@ class InMemoryAuthorizer:
             raise invalid("authorization_refused", "The authorization server did not authorize (access_denied).")
         issuer = answer.issuer or ISSUER
         had_grant = (server.id, server.person_id) in self.accounts
-        self.accounts[server.id, server.person_id] = Account(issuer=issuer, scope=None, renewed_at=self._begun_at)
+        self._connect(server, issuer)
         return AuthorizedServer(server=server, key_id=key_id, issuer=issuer, had_grant=had_grant)
 
     async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
         """The sign-in is the account."""
         self.sign_ins.append((server, sign_in))
-        self.accounts[server.id, server.person_id] = Account(
-            issuer=sign_in.issuer, scope=None, renewed_at=self._begun_at
-        )
+        self._connect(server, sign_in.issuer)
         return True
 
     async def account(self, server: McpServer) -> Account | None:
-        """The account of who came back."""
-        return self.accounts.get((server.id, server.person_id))
+        """The account of who came back; None once the server has another address or `auth`."""
+        owner = (server.id, server.person_id)
+        return self.accounts.get(owner) if self._used_at.get(owner, _place(server)) == _place(server) else None
 
     async def disconnect(self, server: McpServer) -> bool:
         """Forget the account."""
         return self.accounts.pop((server.id, server.person_id), None) is not None
+
+    def _connect(self, server: McpServer, issuer: str) -> None:
+        owner = (server.id, server.person_id)
+        self.accounts[owner] = Account(issuer=issuer, scope=None, renewed_at=self._begun_at)
+        self._used_at[owner] = _place(server)
+
+
+def _place(server: McpServer) -> tuple[object, ...]:
+    return server.config.url, server.config.auth

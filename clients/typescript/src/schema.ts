@@ -57,7 +57,7 @@ export interface components {
             };
             /** @description Names the server as it is now. Secrets that are given with it go to nothing else. */
             offer: string;
-            /** @description The authorization server; null until it is connected, and for secrets. */
+            /** @description The authorization server, or the identity provider of the sign-in; null until it is connected, and for secrets. */
             issuer: string | null;
             /** @description What was granted, if the authorization server says so. */
             scope: string | null;
@@ -6333,7 +6333,7 @@ export interface components {
              * @description Time of the creation.
              */
             created_at: string;
-            /** @description Time of the last sign-in, or use of a token, to about an hour; null if never. */
+            /** @description Time of the last sign-in. Who sends tokens: when one was first used here, at most about once an hour; null if never. */
             last_sign_in_at: string | null;
             /** @description Number of their runs that are cancelled. */
             cancelled_runs: number;
@@ -6474,7 +6474,7 @@ export interface components {
              * @description Time of the creation.
              */
             created_at: string;
-            /** @description Time of the last sign-in, or use of a token, to about an hour; null if never. */
+            /** @description Time of the last sign-in. Who sends tokens: when one was first used here, at most about once an hour; null if never. */
             last_sign_in_at: string | null;
         };
         /**

@@ -41,8 +41,8 @@ class AdmitPerson:
     - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the role before if it
       has changed. A request with a token stores nothing that the token says: an old token gives no session its
       former role back.
-    - The first access of a person is stored, by a sign-in or a token, and then about one in an hour. A user whom the
-      directory made another person's meanwhile is refused.
+    - The first access of a person is stored, by a sign-in or a token, and then when a token is first used here, at most
+      about once an hour. A user whom the directory made another person's meanwhile is refused.
     - At a sign-in, claims make the person a member of groups of the organization (`GroupClaim`), and end what they no
       longer say. The entry names the groups.
 

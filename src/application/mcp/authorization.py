@@ -43,8 +43,8 @@ class AuthorizedServer:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """An account with which Dragoman may act at a server. `scope` is what was granted, if the authorization server said
-    so; `renewed_at` is when it last issued a token. Without an issuer, the account consists of secrets that the person
-    gave then."""
+    so; `renewed_at` is when it last issued a token. Of a sign-in, the issuer is the identity provider. Without an issuer,
+    the account consists of secrets that the person gave then."""
 
     issuer: str | None
     scope: str | None

@@ -36,7 +36,7 @@ class User:
     - `role` comes from the rules of the identity provider, at each sign-in. With `role_fixed` an admin chose it, and
       rules no longer change it. `custom_role` names a role of the organization in its place; `role` is `viewer` then.
     - With `may_impersonate`, which an admin gives, the user may act as others (`Impersonations`).
-    - `last_sign_in_at` is also the time of requests with a token, to about an hour.
+    - `last_sign_in_at` is also when a token is first used here, at most about once an hour.
     - The user is refused while `provider_id` names no identity provider.
     """
 

@@ -8,20 +8,26 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
+from application.mcp.authorization import PersonSignIn
 from domain.identity.role import Role
-from domain.ids import ApiKeyId, McpServerId, WorkerId, WorkflowRunId
+from domain.ids import ApiKeyId, McpServerId, UserId, WorkerId, WorkflowRunId
 from domain.mcp.elicitation import ACCOUNT_QUESTION, Elicitation, InputRound
 from domain.workflows.account_wait import AccountWait
 from domain.workflows.execution import NodeRun
 from interfaces.http.oauth.routes import account_cookie
 from tests.builders import START, a_key
 from tests.composition import MODEL
-from tests.integration.http.service import Act, Service, paths_of, problem_of, token_of
+from tests.doubles.authorizer import InMemoryAuthorizer
+from tests.integration.http.service import Act, Harness, Service, paths_of, problem_of, token_of
 from tests.integration.http.test_console import browse, signed_in, waiting_run
+from tests.people_builders import PROVIDER
 
 pytestmark = pytest.mark.requirement("P3")
 
 ANN, BEN = "dgm_ann", "dgm_ben"
+SIGN_IN = PersonSignIn(
+    provider_id=PROVIDER, issuer="https://login.example.com", id_token="token", id_token_expires_at=START
+)
 TICKETS = {
     "slug": "tickets",
     "kind": "http",
@@ -97,15 +103,22 @@ async def test_for_a_server_on_their_behalf_people_are_led_to_sign_in_again_and_
 
 
 @pytest.mark.requirement("P4")
-async def test_an_account_of_another_provider_than_the_server_names_is_not_connected(service: Service) -> None:
-    await people(service)
-    await connect(service, ANN)
-    auth = {"type": "oauth_token_exchange", "issuer": "https://idp.example", "audience": "x"}
-    assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json={"auth": auth})).status_code == 200
-    listed = await account(service, ANN)
-    assert (listed["connected"], listed["sign_in_with"]) == (False, "https://idp.example")
-    page = await browse(service, "GET", "/console/accounts", headers=await signed_in(service, ANN))
-    assert "needs a sign-in with https://idp.example" in html.unescape(page.text)
+async def test_an_account_of_another_provider_than_the_server_names_is_not_connected() -> None:
+    authorizer = InMemoryAuthorizer(expires_at=START)
+    async with Harness(oauth=authorizer).service() as service:
+        await people(service)
+        await connect(service, ANN)
+        auth = {"type": "oauth_token_exchange", "issuer": "https://idp.example", "audience": "x"}
+        assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json={"auth": auth})).status_code == 200
+        [server] = service.state.servers.values()
+        listed = await account(service, ANN)  # what was granted is for the former configuration
+        assert (listed["connected"], listed["sign_in_with"]) == (False, None)
+        await authorizer.signed_in(server.acting_for(UserId("usr_ann")), SIGN_IN)
+        listed = await account(service, ANN)
+        assert (listed["connected"], listed["sign_in_with"]) == (False, "https://idp.example")
+        assert listed["issuer"] == SIGN_IN.issuer
+        page = await browse(service, "GET", "/console/accounts", headers=await signed_in(service, ANN))
+        assert "needs a sign-in with https://idp.example" in html.unescape(page.text)
 
 
 async def test_the_consent_of_another_browser_is_refused_and_the_state_used_up(service: Service) -> None:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from application.mcp.authorization import PersonSignIn
+from application.mcp.list_accounts import ListedAccount
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind
 from domain.identity.user import UserStatus
 from domain.ids import UserId
@@ -284,6 +285,21 @@ async def test_an_authorization_server_of_the_configuration_that_is_not_the_comp
                 failure = await failure_of(connections, server, ANN)
                 assert "not of the identity provider" in failure.detail
                 assert outside.authorization.forms == []
+
+
+@pytest.mark.parametrize("is_companys", [True, False])
+async def test_an_account_names_the_provider_that_the_person_signed_in_with(is_companys: bool) -> None:
+    with a_company() as company:
+        async with world_of(company) as world, world.process():
+            auth = TokenExchangeAuth(issuer=f"{company.issuer}/tokens" if is_companys else "https://other.example")
+            server = world.server_for(auth)
+            await world.sign_in(server, ANN)
+            account = await world.oauth.authorizer.account(server.acting_for(ANN))
+            listed = ListedAccount(server=server, account=account, link="")
+            assert account is not None
+            assert account.issuer == company.issuer
+            needed = None if is_companys else auth.issuer
+            assert (listed.is_connected, listed.sign_in_with) == (is_companys, needed)
 
 
 async def test_an_admin_of_another_organization_than_the_providers_names_no_audience() -> None:

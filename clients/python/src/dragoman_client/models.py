@@ -2784,7 +2784,7 @@ class UserView(TypedDict):
     created_at: str
     """Time of the creation."""
     last_sign_in_at: str | None
-    """Time of the last sign-in, or use of a token, to about an hour; null if never."""
+    """Time of the last sign-in. Who sends tokens: when one was first used here, at most about once an hour; null if never."""
 
 
 class ValidationView(TypedDict):
@@ -3004,7 +3004,7 @@ class AccountView(TypedDict):
     offer: str
     """Names the server as it is now. Secrets that are given with it go to nothing else."""
     issuer: str | None
-    """The authorization server; null until it is connected, and for secrets."""
+    """The authorization server, or the identity provider of the sign-in; null until it is connected, and for secrets."""
     scope: str | None
     """What was granted, if the authorization server says so."""
     renewed_at: str | None
@@ -4953,7 +4953,7 @@ class UpdatedUserView(TypedDict):
     created_at: str
     """Time of the creation."""
     last_sign_in_at: str | None
-    """Time of the last sign-in, or use of a token, to about an hour; null if never."""
+    """Time of the last sign-in. Who sends tokens: when one was first used here, at most about once an hour; null if never."""
     cancelled_runs: int
     """Number of their runs that are cancelled."""
     cancelled_workflow_runs: int

@@ -126,7 +126,7 @@ class OAuthAuthorizer:
             token, expires_at = sign_in.access_token, sign_in.access_token_expires_at
         grant = Grant(
             binding=binding_of(server.config),
-            issuer=auth.issuer or sign_in.issuer,
+            issuer=sign_in.issuer,
             resource="",
             token_endpoint="",
             client=OAuthClient(client_id="", auth_method=NONE),

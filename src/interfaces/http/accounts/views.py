@@ -25,7 +25,10 @@ class AccountView(TypedDict):
         "Variables of a started server, which may say where it sends the secrets. Values are write-only, or references.",
     ]
     offer: Annotated[str, "Names the server as it is now. Secrets that are given with it go to nothing else."]
-    issuer: Annotated[str | None, "The authorization server; null until it is connected, and for secrets."]
+    issuer: Annotated[
+        str | None,
+        "The authorization server, or the identity provider of the sign-in; null until it is connected, and for secrets.",
+    ]
     scope: Annotated[str | None, "What was granted, if the authorization server says so."]
     renewed_at: Annotated[
         Timestamp | None, "When the authorization server last issued a token, or when the caller gave the secrets."

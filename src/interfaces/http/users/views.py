@@ -29,7 +29,8 @@ class UserView(TypedDict):
     identity_provider_id: Annotated[str, "The identity provider of the last sign-in."]
     created_at: CreatedAt
     last_sign_in_at: Annotated[
-        Timestamp | None, "Time of the last sign-in, or use of a token, to about an hour; null if never."
+        Timestamp | None,
+        "Time of the last sign-in. Who sends tokens: when one was first used here, at most about once an hour; null if never.",
     ]
 
 
