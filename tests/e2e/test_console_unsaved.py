@@ -25,15 +25,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 class Asked:
-    """What the browser asked a person, who stays on the page."""
+    """What the browser asked a person, who stays on the page, or leaves it without `stays`."""
 
     def __init__(self, page: Page) -> None:
+        self.stays = True
         self._kinds: list[str] = []
-        page.on("dialog", self._stay)
+        page.on("dialog", self._answer)
 
-    def _stay(self, dialog: Dialog) -> None:
+    def _answer(self, dialog: Dialog) -> None:
         self._kinds.append(dialog.type)
-        dialog.dismiss()
+        if self.stays:
+            dialog.dismiss()
+        else:
+            dialog.accept()
 
     def taken(self) -> list[str]:
         kinds, self._kinds = self._kinds, []
@@ -45,8 +49,9 @@ def person(browser: Browser, service: Service) -> Iterator[Person]:
     somebody = Person(browser, service.url)
     somebody.sign_in(service.key)
     yield somebody
-    # A refused form is an answer of its own, of which Chromium tells beside the page.
-    assert [told for told in somebody.complaints if "status of 422" not in told] == []
+    # Answers to forms that are not saved, of which Chromium tells beside the page.
+    refusals = ("status of 422", "status of 412")
+    assert [told for told in somebody.complaints if not any(refusal in told for refusal in refusals)] == []
     somebody.page.context.close()
 
 
@@ -62,7 +67,7 @@ def test_the_form_of_an_agent_is_not_left_with_changes_without_a_question(person
     leave(page)
     expect(name).to_have_value("writer")
     assert asked.taken() == ["beforeunload"]
-    page.get_by_label("Model", exact=True).fill("nobody")
+    page.get_by_label("Model", exact=True).fill("unknown")
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_label("Model", exact=True)).to_have_attribute("aria-invalid", "true")
     leave(page)
@@ -110,4 +115,101 @@ def test_settings_that_are_saved_are_left_without_a_question(person: Person) -> 
     expect(page.get_by_text("It is in effect.")).to_be_visible()
     leave(page)
     page.get_by_role("heading", name="Overview").wait_for()
+    assert asked.taken() == []
+
+
+def test_a_field_of_a_node_that_is_being_edited_is_a_change(person: Person) -> None:
+    page, asked = person.page, Asked(person.page)
+    person.go("/console/workflows/new")
+    expect(page.locator("#verdict")).to_have_text("valid")
+    page.get_by_role("group", name="Add a node").get_by_role("button", name="Transform").click()
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("button", name="start").click()
+    page.get_by_label("Id", exact=True).fill("begin")
+    with page.expect_event("dialog"):
+        page.evaluate("setTimeout(() => location.reload())")
+    expect(page.get_by_label("Id", exact=True)).to_be_focused()
+    assert asked.taken() == ["beforeunload"]
+
+
+def test_changes_that_were_given_up_are_not_there_on_the_way_back(person: Person, service: Service) -> None:
+    page, asked = person.page, Asked(person.page)
+    service.agent("editor", "scripted:talker.yaml")
+    person.go("/console/agents/editor/edit")
+    name = page.get_by_label("Name", exact=True)
+    name.fill("lector")
+    page.get_by_label("Instructions").fill("Read.")
+    asked.stays = False
+    leave(page)
+    page.get_by_role("heading", name="Overview").wait_for()
+    assert asked.taken() == ["beforeunload"]
+    page.go_back()
+    expect(name).to_have_value("editor")
+    expect(page.get_by_label("Instructions")).to_have_value("")
+    leave(page)
+    page.get_by_role("heading", name="Overview").wait_for()
+    assert asked.taken() == []
+
+
+def test_a_form_whose_session_has_ended_is_not_left_without_a_question(person: Person) -> None:
+    page, asked = person.page, Asked(person.page)
+    person.go("/console/settings")
+    page.get_by_label("Retention of runs (days)").fill("31")
+    page.context.clear_cookies()
+    with page.expect_event("dialog"):
+        page.get_by_role("button", name="Save").click()
+    assert asked.taken() == ["beforeunload"]
+    expect(page.get_by_label("Retention of runs (days)")).to_have_value("31")
+    expect(page.get_by_role("button", name="Save")).to_be_enabled()
+
+
+def test_a_link_that_discards_changes_in_another_tab_leaves_them_here(person: Person, service: Service) -> None:
+    page, asked = person.page, Asked(person.page)
+    person.go("/console/settings")
+    page.get_by_label("Retention of runs (days)").fill("32")
+    service.call("PATCH", "/organization", {"retention_days": 33})
+    page.get_by_role("button", name="Save").click()
+    discard = page.get_by_role("link", name="discard your changes")
+    with page.context.expect_page() as opened:
+        discard.click(modifiers=["Control"])
+    opened.value.close()
+    leave(page)
+    expect(page.get_by_label("Retention of runs (days)")).to_have_value("32")
+    assert asked.taken() == ["beforeunload"]
+    discard.click()
+    expect(page.get_by_label("Retention of runs (days)")).to_have_value("33")
+    assert asked.taken() == []
+
+
+def test_the_form_of_a_server_is_left_without_a_question_where_nothing_was_typed(person: Person) -> None:
+    page, asked = person.page, Asked(person.page)
+    person.go("/console/servers-new?kind=python")
+    variables = page.get_by_role("group", name="Environment")
+    before = variables.get_by_label("Name", exact=True).count()
+    variables.get_by_role("button", name="Add another").click()
+    expect(variables.get_by_label("Name", exact=True)).to_have_count(before + 1)
+    leave(page)
+    page.get_by_role("heading", name="Overview").wait_for()
+    assert asked.taken() == []
+    page.go_back()
+    variables.get_by_role("button", name="Add another").click()
+    variables.get_by_label("Name", exact=True).last.fill("TOKEN")
+    leave(page)
+    expect(variables.get_by_label("Name", exact=True).last).to_have_value("TOKEN")
+    assert asked.taken() == ["beforeunload"]
+
+
+def test_a_server_that_is_saved_is_left_without_a_question(person: Person) -> None:
+    page, asked = person.page, Asked(person.page)
+    person.go("/console/servers-new?kind=http")
+    page.locator("#slug").fill("Not a slug")
+    page.locator("#url").fill("http://127.0.0.1:9/mcp")
+    page.get_by_role("button", name="Add the server").click()
+    expect(page.locator("#slug")).to_have_attribute("aria-invalid", "true")
+    leave(page)
+    expect(page.locator("#slug")).to_have_value("Not a slug")
+    assert asked.taken() == ["beforeunload"]
+    page.locator("#slug").fill("plain")
+    page.get_by_role("button", name="Add the server").click()
+    page.wait_for_url("**/console/servers/plain")
     assert asked.taken() == []
