@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +23,7 @@ from interfaces.console_paths import PATH, SIGN_IN_PATH
 
 COOKIES = "dragoman_sign_in_"
 """How the names of their cookies begin."""
+_NAME = re.compile(rf"{COOKIES}[0-9a-f]{{16}}")
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
 MAX_COOKIES = 8
 _MAX_COOKIE_BYTES = 6_600
@@ -86,7 +88,7 @@ class SignInPages:
         }
         sealed = self._box.encrypt(json.dumps(document).encode()).decode()
         cookies = [self._cookie(_name(pending.state), sealed, LASTS)]
-        names = [name for name in given if name.startswith(COOKIES)]
+        names = [name for name in given if _NAME.fullmatch(name)]
         room = _MAX_COOKIE_BYTES - len(sealed)
         for number, name in enumerate(sorted(names, key=lambda name: self._until(given[name]), reverse=True), start=1):
             room -= len(given[name])

@@ -1,6 +1,7 @@
 """MCP servers: a tool tried out under the policy of an agent, and what the calls of a server came to."""
 
 from datetime import timedelta
+from urllib.parse import quote
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -127,7 +128,8 @@ async def show_trial(
 ) -> Response[str]:
     """Without a tool, the page of the server, where one is chosen."""
     if not tool:
-        return Response("", status_code=303, headers={**HEADERS, "Location": f"{PATH}/servers/{slug}"})
+        target = f"{PATH}/servers/{quote(slug, safe='')}"
+        return Response("", status_code=303, headers={**HEADERS, "Location": target})
     return pages.show(request, "server_trial.html", await server_trial.of(request.principal, slug, tool, agent))
 
 

@@ -62,10 +62,18 @@ def test_several_sign_ins_are_under_way_and_each_is_ended_alone(browser: Browser
 
 
 def test_the_oldest_sign_ins_end_where_there_are_too_many(browser: Browser) -> None:
-    browser.cookies["dragoman_sign_in_planted"] = "nothing that this service sealed"
+    browser.cookies[f"dragoman_sign_in_{'0' * 16}"] = "nothing that this service sealed"
     states = [browser.begin(number) for number in range(MAX_COOKIES + 2)]
     assert [browser.knows(state) for state in states] == [False, False, *[True] * MAX_COOKIES]
     assert len(browser.cookies) == MAX_COOKIES
+
+
+@pytest.mark.parametrize("name", ["dragoman_sign_in_(x)", "dragoman_sign_in_", f"dragoman_sign_in_{'0' * 17}"])
+def test_cookies_of_other_names_are_left_alone(browser: Browser, name: str) -> None:
+    browser.cookies[name] = "x" * 7_000
+    state = browser.begin(1)
+    assert browser.knows(state)
+    assert name in browser.cookies
 
 
 def test_cookies_of_sign_ins_fit_the_header_of_a_request(browser: Browser) -> None:
