@@ -46,7 +46,7 @@ class ReviewToolPolicies:
       about.
     - Groups and people that do not exist are warned about: such approvers decide nothing, and no condition holds for
       them.
-    - So are users to whom an organization gives a budget or limits, and who do not exist.
+    - So are users to whom an organization gives a budget or limits, and who do not exist; after all others.
     - A rule that allows under a condition is warned about if no rule without a condition denies its tools to others or
       requires approval, in the layer or in the organization's: it restricts no person.
     - Only rules without conditions are compared with each other.
@@ -61,14 +61,14 @@ class ReviewToolPolicies:
         identities: IdentityStore,
         users: UserStore,
         organizations: OrganizationStore,
-        organization_groups: KnownUsers,
+        known_users: KnownUsers,
     ) -> None:
         self._unrestricted_toolsets = unrestricted_toolsets
         self._memberships = memberships
         self._identities = identities
         self._users = users
         self._organizations = organizations
-        self._groups = organization_groups
+        self._known_users = known_users
 
     async def execute(self, command: ReviewToolPoliciesCommand) -> tuple[str, ...]:
         """One sentence per entry, at most fifty; none for another organization."""
@@ -96,12 +96,12 @@ class ReviewToolPolicies:
         said = [*await self._of_people(principal.organization_id, policies)]
         if policies.is_conditional:
             said += await self._of_open_rules(saved, policies, layer, known)
-        return (*strangers, *said, *warnings)[:MAX_WARNINGS]
+        return (*said, *warnings, *strangers)[:MAX_WARNINGS]
 
     async def _of_limits(self, saved: Organization) -> tuple[str, ...]:
         named = [("user_daily_budgets_usd", UserId(each)) for each in saved.user_daily_budgets_usd]
         named += [("limits_of_users", UserId(each)) for each in saved.limits_of_users]
-        strangers = set(await self._groups.strangers(saved.id, [user for _, user in named]))
+        strangers = set(await self._known_users.strangers(saved.id, [user for _, user in named]))
         return tuple(f"{field}: no user has the id {user}" for field, user in named if user in strangers)
 
     async def _of_open_rules(

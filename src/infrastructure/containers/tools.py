@@ -112,5 +112,8 @@ class Tools(containers.DeclarativeContainer):
     )
     policy_checks = singleton(PolicyChecks)
     review_tool_policies = singleton(
-        ReviewToolPolicies, unrestricted_toolsets=unrestricted_toolsets, memberships=Storage.organization_groups
+        ReviewToolPolicies,
+        unrestricted_toolsets=unrestricted_toolsets,
+        memberships=Storage.organization_groups,
+        known_users=Storage.organization_groups,
     )

@@ -81,7 +81,7 @@ _group = row_fields(OrganizationGroup, without={"members", "members_by_claim"})
 
 
 class SqlOrganizationGroupStore:
-    """The ports `OrganizationGroupStore`, `ClaimedGroups` and `Memberships`."""
+    """The ports `OrganizationGroupStore`, `ClaimedGroups`, `Memberships` and `KnownUsers`."""
 
     def __init__(self, *, database: Database) -> None:
         self._database = database

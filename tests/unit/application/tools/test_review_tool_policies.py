@@ -55,7 +55,7 @@ async def review(
         identities=InMemoryIdentityStore(tables),
         users=InMemoryUserStore(tables),
         organizations=InMemoryOrganizationStore(tables),
-        organization_groups=InMemoryOrganizationGroupStore(tables),
+        known_users=InMemoryOrganizationGroupStore(tables),
     )
     return await reviewing.execute(command)
 
@@ -82,7 +82,16 @@ async def test_budgets_and_limits_of_users_who_do_not_exist_are_warned_about(unr
 
     assert await review(unrestricted_toolsets, saved, state=state) == said
     with_rule = replace(saved, tool_policies=ToolPolicies(rules=(("mcp__x__y", ASK),)))
-    assert (await review(unrestricted_toolsets, with_rule, state=state))[:2] == said
+    assert (await review(unrestricted_toolsets, with_rule, state=state))[-2:] == said
+
+
+@pytest.mark.requirement("C2")
+async def test_many_users_who_do_not_exist_hide_no_warning_about_rules(unrestricted_toolsets: MockType) -> None:
+    rule, budgets = ("mcp__files__ecco", ASK), {f"usr_{number}": Decimal(1) for number in range(MAX_WARNINGS)}
+    saved = replace(an_organization_with(rule), user_daily_budgets_usd=budgets)
+
+    said = await review(unrestricted_toolsets, saved)
+    assert (len(said), said[0].partition(":")[0]) == (MAX_WARNINGS, "tool_policies.mcp__files__ecco")
 
 
 @pytest.mark.requirement("C2")
