@@ -28,7 +28,7 @@ CALLS, WARM_UP, ROUNDS = 1_000, 1_000, 8
 CONCURRENCIES = (1, 16)
 ADDED_MS = 0.1
 ABOUT = (
-    "Calls of a person, whom an identity provider's token names, beside those with the organization's key: two sessions of one "
+    "Calls of a person with the token of an identity provider, beside those with the organization's key: two sessions of one "
     "service, called turn by turn. The rule for the person's tool has a group and days of the week as its condition, that for the key none."
 )
 _ADDED_CPU = Budget(what="CPU that a person adds to a call through the gateway", limit=ADDED_MS, unit="ms")
@@ -39,7 +39,7 @@ _EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 @contextmanager
 def identity_provider(key: ec.EllipticCurvePrivateKey) -> Iterator[str]:
-    """An issuer with this key, in a thread of its own; yields its URL. People bring their tokens: it has no sign-in."""
+    """An issuer with this key, which another thread serves; yields its URL. People bring their tokens: it has no sign-in."""
     documents: dict[str, object] = {}
 
     def answer(head: bytes, _body: bytes) -> bytes:

@@ -1,5 +1,6 @@
 """AdmitPerson: the user of a person whose identity provider has vouched for them."""
 
+import logging
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -12,6 +13,8 @@ from domain.identity.provisioning import GROUPS_CLAIM
 from domain.identity.user import Profile, User, UserStatus
 from domain.ids import AuditEventId, UserId
 from domain.json_value import JsonValue
+
+logger = logging.getLogger(__name__)
 
 _ACCESS_STORED_EVERY = timedelta(hours=1)
 _MAX_TEXT = 320
@@ -42,7 +45,8 @@ class AdmitPerson:
       has changed. A request with a token stores nothing that the token says: an old token gives no session its
       former role back.
     - The first access of a person is stored, by a sign-in or a token, and then when a token is first used here, at most
-      about once an hour. A user whom the directory made another person's meanwhile is refused.
+      about once an hour. A user whom the directory made another person's meanwhile is refused. A later access that cannot
+      be stored is admitted.
     - At a sign-in, claims make the person a member of groups of the organization (`GroupClaim`), and end what they no
       longer say. The entry names the groups.
 
@@ -93,7 +97,14 @@ class AdmitPerson:
         last = user.last_sign_in_at
         if last is not None and now - last < _ACCESS_STORED_EVERY:
             return user
-        if not await self._users.accessed(user, now):
+        try:
+            is_stored = await self._users.accessed(user, now)
+        except ServiceError as error:
+            if last is None or error.kind is not ErrorKind.UNAVAILABLE:
+                raise
+            logger.warning("the last access of a person was not stored (%s)", error.code)
+            return user
+        if not is_stored:
             raise refused(_ENDED)
         return replace(user, last_sign_in_at=now)
 

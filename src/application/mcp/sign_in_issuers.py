@@ -1,4 +1,4 @@
-"""Whose sign-ins a server with token exchange takes."""
+"""Which sign-ins a server with token exchange takes."""
 
 from urllib.parse import urlsplit
 

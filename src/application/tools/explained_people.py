@@ -1,4 +1,4 @@
-"""ExplainedPeople: for whom a policy is explained, and whether the agent is there for them."""
+"""ExplainedPeople: the person or key that a policy is explained for, and whether the agent is there for them."""
 
 from application.identity.caller_teams import CallerTeams
 from application.identity.ports import IdentityStore, UserStore

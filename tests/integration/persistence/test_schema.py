@@ -180,6 +180,7 @@ def test_the_code_names_the_first_and_the_newest_revision() -> None:
     with engine.connect() as connection:
         scripts = ScriptDirectory.from_config(configuration(connection))
         assert (scripts.get_bases(), scripts.get_heads()) == ([FIRST], [HEAD])
+        assert min(each.revision for each in scripts.walk_revisions()) == FIRST
     engine.dispose()
 
 

@@ -46,7 +46,7 @@ _of_directory = select(user_group.c.id).where(
     user_group.c.organization_id == bindparam("of_organization"), user_group.c.name == bindparam("of_team")
 )
 
-# Read by `seen_entries`: whose a deleted thing was, is not stored.
+# Read by `seen_entries`. Entries about deleted things do not say which group owned them.
 _note = (
     update(organization)
     .where(organization.c.id == bindparam("of_organization"), organization.c.had_teams.is_(False))

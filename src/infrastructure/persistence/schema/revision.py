@@ -70,7 +70,7 @@ OLDER = (
 )
 """Revisions before those of WORKS_WITH."""
 FIRST = OLDER[0]
-"""The oldest revision that can be upgraded."""
+"""The oldest revision that can be upgraded. Those before it have lower numbers, and no later one has."""
 
 _stored = text("SELECT * FROM alembic_version")  # older schemas have one column
 _declare = text("UPDATE alembic_version SET works_with = :revisions")

@@ -55,8 +55,10 @@ def _in_plain_words(error: SCIMException) -> SCIMException:
     fault = error.__cause__.errors()[0]
     if fault["type"] not in _PLAIN:
         return SCIMException.from_error(Error.from_validation_error(fault))
-    place = ".".join(to_camel(step) if isinstance(step, str) else str(step) for step in fault["loc"])
-    return InvalidValueException(detail=f"{place} {_PLAIN[fault['type']]}.")
+    place = ".".join(
+        to_camel(step) if isinstance(step, str) and step.isidentifier() else str(step) for step in fault["loc"]
+    )
+    return InvalidValueException(detail=f"{place or 'The body'} {_PLAIN[fault['type']]}.")
 
 
 class ScimServer:

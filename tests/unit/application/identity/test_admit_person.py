@@ -8,6 +8,7 @@ from pytest_mock import MockerFixture
 
 from application.identity.admit_person import AdmitPerson, AdmitPersonCommand
 from domain.audit.event import AuditAction
+from domain.errors import ErrorKind, ServiceError
 from domain.identity.identity_provider import ANY_VALUE, IdentityProvider, RoleRule
 from domain.identity.organization_group import GroupClaim, OrganizationGroup
 from domain.identity.provisioning import DirectoryEntry, Group, ProvisionedUser
@@ -134,6 +135,19 @@ async def test_the_first_access_by_a_token_is_stored_and_then_one_in_an_hour(por
         await ports.admitted(ANN)
         stored.append(ports.state.users[USER].last_sign_in_at)
     assert stored == [START, START, START + timedelta(hours=1)]
+
+
+@pytest.mark.requirement("P2")
+async def test_only_the_first_access_by_a_token_needs_a_database_that_can_be_written(
+    ports: Ports, mocker: MockerFixture
+) -> None:
+    full = ServiceError("storage_unavailable", ErrorKind.UNAVAILABLE, "The disk is full.")
+    mocker.patch.object(InMemoryUserStore, "accessed", autospec=True, side_effect=full)
+    ports.state.users[USER] = a_user()
+    with refused("storage_unavailable"):
+        await ports.admitted(ANN)
+    ports.state.users[USER] = replace(a_user(), last_sign_in_at=START - timedelta(days=1))
+    assert (await ports.admitted(ANN)).id == USER
 
 
 @pytest.mark.requirement("P2")

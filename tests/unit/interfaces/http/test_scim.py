@@ -14,7 +14,7 @@ from application.provisioning.update_group import UpdateGroup
 from application.provisioning.update_provisioned_user import UpdateProvisionedUser
 from domain.identity.user import UserStatus
 from domain.ids import UserId
-from domain.json_value import JsonObject
+from domain.json_value import JsonObject, JsonValue
 from interfaces.http.scim.server import ScimServer
 from interfaces.http.scim.storage import DirectoryUseCases
 from tests.unit.application.provisioning.directories import Directory
@@ -48,7 +48,7 @@ class Requests:
             use_cases=DirectoryUseCases(**real, **others),
         )
 
-    async def send(self, method: str, path: str, body: JsonObject) -> tuple[int, JsonObject]:
+    async def send(self, method: str, path: str, body: JsonValue) -> tuple[int, JsonObject]:
         answer = await self._server.answer(
             method=method,
             base_url="https://dragoman.example.com",
@@ -114,6 +114,11 @@ async def test_a_value_of_a_wrong_type_is_refused_in_plain_words(
     for method, path, body in (("POST", "/Users", person), ("PATCH", f"/Users/{user_id}", patch)):
         status, answer = await requests.send(method, path, body)
         assert (status, answer["scimType"], answer["detail"]) == (400, "invalidValue", words)
+
+
+async def test_a_body_that_is_no_object_is_refused_in_plain_words(requests: Requests) -> None:
+    status, answer = await requests.send("POST", "/Users", [])
+    assert (status, answer["detail"]) == (400, "The body must be an object.")
 
 
 @pytest.mark.parametrize(
