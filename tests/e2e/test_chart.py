@@ -112,6 +112,7 @@ def test_what_it_renders_is_valid_for_kubernetes(version: str, values: tuple[str
         (("existingSecret=s", "env.DRAGOMAN_SECRET_KEY=in-the-clear-0123456789"), "DRAGOMAN_SECRET_KEY"),
         ((*LEAST, "env.OPENAI_API_KEY=in-the-clear"), "OPENAI_API_KEY"),
         ((*LEAST, "env.DRAGOMAN_SIEM_HEADERS=in-the-clear"), "DRAGOMAN_SIEM_HEADERS"),
+        ((*LEAST, "env.OpenAI_Api_Key=in-the-clear"), "OpenAI_Api_Key"),
         ((*LEAST, "env.PGPASSWORD=in-the-clear"), "PGPASSWORD"),
         ((*LEAST, "env.HTTP_PROXY=http://name:in-the-clear@proxy.internal:3128"), "HTTP_PROXY"),
         ((*LEAST, "env.DRAGOMAN_LOG_LEVLE=debug"), "DRAGOMAN_LOG_LEVLE"),
