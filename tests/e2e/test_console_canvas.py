@@ -85,7 +85,7 @@ def edges_of(page: Page) -> list[Json]:
 
 def pull(page: Page, source: str, target: str, *, handle: str = "") -> None:
     """A wire with the mouse, from the edge of a node to another node."""
-    checked(page)  # which draws the nodes' edges anew
+    checked(page)  # which draws the nodes' edges again
     begin = node(page, source).locator(f'.port.out[data-handle="{handle}"]').bounding_box()
     end = node(page, target).bounding_box()
     assert begin is not None

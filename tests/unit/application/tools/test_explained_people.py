@@ -56,14 +56,14 @@ async def test_a_key_asks_for_who_created_it(people: ExplainedPeople) -> None:
 
 @pytest.mark.parametrize("asked", [ApiKeyId(DAN), KEY, ApiKeyId("usr_nope"), ApiKeyId("key_nope"), ApiKeyId("dan")])
 @pytest.mark.parametrize("role", roles_below(Role.ADMIN))
-async def test_who_cannot_read_groups_asks_for_nobody_else(
+async def test_who_cannot_read_groups_asks_for_themselves_only(
     people: ExplainedPeople, role: Role, asked: ApiKeyId
 ) -> None:
     with refused("role_insufficient"):
         await people.acting(a_person(role, id=UserId("usr_eve")), asked)
 
 
-async def test_who_reads_groups_asks_for_everybody_of_the_organization(
+async def test_who_reads_groups_asks_for_any_person_of_the_organization(
     people: ExplainedPeople, state: InMemoryState
 ) -> None:
     for asked in (ApiKeyId(USER), KEY):
