@@ -1,5 +1,6 @@
 """`dragoman drain`: a service or worker finishes its runs, takes no more, and stops; others have what is left."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +93,16 @@ def test_a_run_that_takes_longer_than_it_may_is_handed_over(tmp_path: Path) -> N
     with serving(tmp_path / "home") as again:
         assert again.wait(run_id)["run"]["status"] == "completed"
     assert log.read_text().count("called held_note once") == 1
+
+
+def test_the_service_of_the_home_is_drained_whatever_its_program_is_called(tmp_path: Path) -> None:
+    act = "import signal; signal.signal(signal.SIGUSR1, lambda *_: exit())"
+    command = [sys.executable, "-c", f"{act}; print('ready', flush=True); input()"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"ready\n"
+        (tmp_path / "serve.json").write_text(json.dumps({"url": "http://127.0.0.1:9", "pid": other.pid}))
+        assert said(draining(tmp_path)) == (0, f"{other.pid}: finished its runs.\n")
 
 
 @pytest.mark.parametrize(

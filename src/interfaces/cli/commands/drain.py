@@ -18,13 +18,13 @@ from interfaces.cli.session import session_of
 WITHIN_S = 600
 _HAND_OVER_S = 60.0
 """Time to stop for a process: it finishes the step in hand, and closes connections."""
+_INTERPRETERS = (b"python", b"pypy")
 _STARTED = re.compile(
-    rb"[^\0]+\0"  # the interpreter
-    rb"(?:-[XW]\0[^\0]*\0|-(?!\w*c\0)[^\0]*\0)*?"  # its options, but no program in an argument
-    rb"(?:-\w*m\0(?:dragoman|interfaces\.cli)(?:\.__main__)?|(?:[^\0]*/)?dragoman(?:/__main__\.py)?)\0"
+    rb"(?:-[XW]\0[^\0]*\0|-(?![^\0\-cmWX]*[cm])[^\0]*\0)*?"  # options, but no program in an argument and no module
+    rb"(?:-[^\0\-cmWX]*m\0?(?:dragoman|interfaces\.cli)(?:\.__main__)?|(?:[^\0]*/)?dragoman(?:/__main__\.py)?)\0"
     rb"(?:serve|worker)(?:\0|$)"
 )
-"""The start of a service's or worker's command line, by the console script or `python -m` (proc(5), cmdline)."""
+"""What follows the interpreter in a service's or worker's command line, by the console script or `python -m` (proc(5), cmdline)."""
 
 
 def drain(
@@ -48,7 +48,8 @@ def drain(
     terminal = session_of(context).terminal
     number = pid or _pid_of_service()
     with _opened(number) as process:
-        _require_drainable(number, DRAIN_SIGNAL)
+        # The service of HOME may have been started by a program of another name.
+        _require_drainable(number, DRAIN_SIGNAL, is_announced=pid is None)
         signal.pidfd_send_signal(process, DRAIN_SIGNAL)
         is_done = _has_ended(process, within)
         if not is_done:
@@ -84,7 +85,7 @@ def _opened(pid: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _require_drainable(pid: int, number: signal.Signals) -> None:
+def _require_drainable(pid: int, number: signal.Signals, *, is_announced: bool) -> None:
     """The signal would end any program that does not handle it, and SIGTERM follows, which ends most others."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
@@ -92,13 +93,16 @@ def _require_drainable(pid: int, number: signal.Signals) -> None:
     except OSError as exc:
         raise CommandFailure(f"There is no process {pid} ({exc.strerror}).") from exc
     caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt:")).split()[1], 16)
-    if not (starts_service_or_worker(command_line) and caught >> (number - 1) & 1):
+    is_ours = is_announced or starts_service_or_worker(command_line)
+    if not (is_ours and caught >> (number - 1) & 1):
         raise CommandFailure(f"The process {pid} is no service or worker that can be drained.")
 
 
 def starts_service_or_worker(command_line: bytes) -> bool:
     """Whether this command line, as proc(5) has it, is `dragoman serve` or `dragoman worker`."""
-    return _STARTED.match(command_line) is not None
+    interpreter, _, arguments = command_line.partition(b"\0")
+    name = interpreter.rpartition(b"/")[2]
+    return any(each in name for each in _INTERPRETERS) and _STARTED.match(arguments) is not None
 
 
 def _has_ended(process: int, within_s: float) -> bool:

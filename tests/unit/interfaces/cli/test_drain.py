@@ -20,6 +20,8 @@ def as_stored(*words: str) -> bytes:
         ("python", "-m", "dragoman", "worker"),
         ("python", "-m", "interfaces.cli", "serve", "--no-worker"),
         ("python", "-Im", "dragoman", "serve"),
+        ("python", "-mdragoman", "serve"),
+        ("/usr/bin/python3.12-dbg", "-Xcpu_count=2", "-Wmodule", "/usr/bin/dragoman", "worker"),
         ("python", "-X", "dev", "-Wignore", "-u", "-m", "dragoman", "serve"),
         ("python", "src/dragoman/__main__.py", "serve"),
     ],
@@ -42,6 +44,12 @@ def test_services_and_workers_are_known_however_they_are_started(words: tuple[st
         ("/venv/bin/python", "/venv/bin/other-dragoman", "serve"),
         ("tail", "-f", "dragoman"),
         ("gunicorn", "worker"),
+        ("sudo", "dragoman", "serve"),
+        ("less", "dragoman", "serve"),
+        ("/python/less", "dragoman", "serve"),
+        ("python", "-mhttp.server", "dragoman", "serve"),
+        ("python", "-cprint()", "dragoman", "serve"),
+        ("python", "-cm", "dragoman", "serve"),
     ],
 )
 def test_other_command_lines_are_not(words: tuple[str, ...]) -> None:
