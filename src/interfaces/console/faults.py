@@ -41,6 +41,10 @@ class FormCheck:
         self._violations = error.violations or (Violation(path=field, message=error.detail),)
         return True
 
+    def name_fields(self, fields: Mapping[str, str], labels: Mapping[str, str]) -> None:
+        """As at the beginning, for forms whose fields are looked up only when there are faults."""
+        self._fields, self._labels = fields, labels
+
     def shown(self, pages: Pages, request: ConsoleRequest) -> Response[str]:
         """The list of faults; the page's script marks the fields."""
         headers = {HTMXHeaders.RE_TARGET.value: FAULTS, HTMXHeaders.RE_SWAP.value: "innerHTML"}

@@ -7,7 +7,9 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from pytest_mock import MockerFixture
 
+from application.tools.explain_tool import ExplainTool
 from domain.identity.role import Role
 from interfaces.console.inbox import MOST
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
@@ -106,6 +108,16 @@ async def test_a_link_to_an_approval_older_than_the_list_leads_to_it_while_it_is
     assert "This does not wait any more" in await page(service, f"/inbox?item=approval:{oldest}", OTHER_ADMIN)
     await send(service, f"/inbox/approvals/{oldest}", decision="deny")
     assert "This does not wait any more" in await page(service, f"/inbox?item=approval:{oldest}")
+
+
+async def test_a_call_that_is_approved_as_it_is_needs_no_schema_of_its_tool(
+    service: Service, mocker: MockerFixture
+) -> None:
+    _, approval = await waiting_run(service)
+    explained = mocker.spy(ExplainTool, "execute")
+    approved = await send(service, f"/inbox/approvals/{approval}", decision="approve")
+    assert approved.status_code == 200, approved.text
+    explained.assert_not_called()
 
 
 async def test_a_form_of_another_schema_is_refused_and_a_tool_that_is_gone_is_decided_by_its_json(

@@ -168,8 +168,7 @@ async def decide_in_inbox(
     principal = request.principal
     approve = is_approved(data.get("decision"))
     approval = await get_approval.execute(principal, ApprovalId(approval_id))
-    fields = (await argument_forms.paths(principal, approval)) if approve else {}
-    with FormCheck({path: f"item-{field.name}" for path, field in fields.items()}, labels=_labels(fields)) as check:
+    with FormCheck() as check:
         arguments = await argument_forms.entered(principal, approval, data) if approve else None
         decided = await decide_approval.execute(
             DecideApprovalCommand(
@@ -181,6 +180,8 @@ async def decide_in_inbox(
             )
         )
         return settled(pages, request, decided.tool, decided.state.value)
+    fields = (await argument_forms.paths(principal, approval)) if approve else {}
+    check.name_fields({path: f"item-{field.name}" for path, field in fields.items()}, _labels(fields))
     return check.shown(pages, request)
 
 
