@@ -11,6 +11,7 @@ from pytest_mock import MockerFixture
 
 from application.tools.explain_tool import ExplainTool
 from domain.identity.role import Role
+from domain.json_value import JsonObject, canonical_digest
 from interfaces.console.inbox import MOST
 from tests.integration.http.service import OTHER_ADMIN, Service, token_of
 from tests.integration.http.test_canaries import a_halted_run
@@ -118,6 +119,18 @@ async def test_a_call_that_is_approved_as_it_is_needs_no_schema_of_its_tool(
     approved = await send(service, f"/inbox/approvals/{approval}", decision="approve")
     assert approved.status_code == 200, approved.text
     explained.assert_not_called()
+
+
+async def test_an_argument_that_cannot_be_read_is_told_at_its_field(service: Service, mocker: MockerFixture) -> None:
+    _, approval = await waiting_run(service)
+    schema: JsonObject = {"type": "object", "properties": {"days": {"type": "array", "items": {}}}}
+    explained = mocker.patch.object(ExplainTool, "execute", autospec=True)
+    explained.return_value.tool.parameters = schema
+    entered = {"schema": canonical_digest(schema), "f0": "[1"}
+    refused = await send(service, f"/inbox/approvals/{approval}", decision="approve", **entered)
+    assert refused.status_code == 422
+    assert 'data-field="item-f0"' in refused.text
+    assert "days" in refused.text
 
 
 async def test_a_form_of_another_schema_is_refused_and_a_tool_that_is_gone_is_decided_by_its_json(
