@@ -260,32 +260,6 @@ def test_the_page_of_a_workflow_run_goes_on_after_the_service_was_killed_and_sta
     somebody.page.context.close()
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="needs `make node`")
-def test_every_page_of_workflows_can_be_read_by_everybody_in_light_and_dark_and_on_a_phone(
-    browser: Browser, service: Service, tmp_path: Path
-) -> None:
-    run = begun(service)
-    workflow = service.call("GET", "/workflows/story")["id"]
-    shots = Path(os.environ.get("DRAGOMAN_TEST_SCREENSHOTS", tmp_path))
-    for name, width, dark in (("desktop", 1280, False), ("dark", 1280, True), ("phone", 390, False)):
-        somebody = Person(browser, service.url, width=width, dark=dark)
-        somebody.sign_in(service.key)
-        for page, path in (
-            ("workflows", "/console/workflows"),
-            ("workflow", f"/console/workflows/{workflow}"),
-            ("workflow-run", f"/console/workflows/runs/{run}"),
-        ):
-            somebody.go(path)
-            if page == "workflow-run":
-                expect(drawn(somebody, "writer")).to_contain_text("waiting")
-            assert somebody.violations() == [], f"{page}, {name}"
-            width_of_page = somebody.page.evaluate("document.documentElement.scrollWidth")
-            assert width_of_page <= width, f"{page} is wider than the screen, {name}"
-            somebody.keep(f"{page}-{name}", shots)
-        assert somebody.complaints == []
-        somebody.page.context.close()
-
-
 @pytest.mark.requirement("C6")
 def test_who_is_signed_out_meanwhile_comes_back_to_the_run_after_signing_in(browser: Browser, service: Service) -> None:
     somebody = Person(browser, service.url)
