@@ -1,7 +1,6 @@
 """MCP servers: a tool tried out under the policy of an agent, and what the calls of a server came to."""
 
 from datetime import timedelta
-from urllib.parse import quote
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -123,13 +122,14 @@ async def show_trial(
     slug: FromPath[str],
     pages: NamedDependency[Pages],
     server_trial: NamedDependency[ServerTrial],
+    get_mcp_server: NamedDependency[GetMcpServer],
     tool: FromQuery[str] = "",
     agent: FromQuery[str] = "",
 ) -> Response[str]:
     """Without a tool, the page of the server, where one is chosen."""
     if not tool:
-        target = f"{PATH}/servers/{quote(slug, safe='')}"
-        return Response("", status_code=303, headers={**HEADERS, "Location": target})
+        server = await get_mcp_server.execute(request.principal, slug)
+        return Response("", status_code=303, headers={**HEADERS, "Location": f"{PATH}/servers/{server.config.slug}"})
     return pages.show(request, "server_trial.html", await server_trial.of(request.principal, slug, tool, agent))
 
 
