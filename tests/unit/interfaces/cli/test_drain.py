@@ -16,7 +16,7 @@ def as_stored(*words: str) -> bytes:
     [
         ("/venv/bin/python", "/venv/bin/dragoman", "serve"),
         ("/venv/bin/python3", "/venv/bin/dragoman", "worker"),
-        ("/opt/pypy", "/venv/bin/dragoman", "serve", "--port", "9000"),
+        ("/usr/bin/pypy3", "/venv/bin/dragoman", "serve", "--port", "9000"),
         ("python", "-m", "dragoman", "worker"),
         ("python", "-m", "interfaces.cli", "serve", "--no-worker"),
         ("python", "-Im", "dragoman", "serve"),
