@@ -131,13 +131,13 @@ async def test_an_access_is_stored_of_an_active_user_who_is_still_that_person(st
     assert await stores.user_access.accessed(a_user(), after(60))
     accessed = replace(a_user(), last_sign_in_at=after(60))
     assert await stores.users.get(ORG, USER) == accessed
-    for nobody in (
+    for stranger in (
         replace(a_user(), subject="bob"),
         replace(a_user(), issuer=f"{ISSUER}/other"),
         replace(a_user(), organization_id=OTHER_ORG),
         a_user(UserId(numbered("usr", 9))),
     ):
-        assert not await stores.user_access.accessed(nobody, after(120))
+        assert not await stores.user_access.accessed(stranger, after(120))
     assert await stores.users.get(ORG, USER) == accessed
     await stores.users.change(ORG, USER, lambda user: (replace(user, status=UserStatus.DEACTIVATED), audit(2)))
     assert not await stores.user_access.accessed(a_user(), after(120))

@@ -42,7 +42,7 @@ class FormCheck:
         return True
 
     def name_fields(self, fields: Mapping[str, str], labels: Mapping[str, str]) -> None:
-        """As at the beginning, for forms whose fields are looked up only when there are faults."""
+        """Set the fields and labels of a form that are looked up only when there are faults."""
         self._fields, self._labels = fields, labels
 
     def shown(self, pages: Pages, request: ConsoleRequest) -> Response[str]:
