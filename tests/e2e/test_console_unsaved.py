@@ -185,17 +185,22 @@ def test_the_form_of_a_server_is_left_without_a_question_where_nothing_was_typed
     page, asked = person.page, Asked(person.page)
     person.go("/console/servers-new?kind=python")
     variables = page.get_by_role("group", name="Environment")
-    before = variables.get_by_label("Name", exact=True).count()
-    variables.get_by_role("button", name="Add another").click()
-    expect(variables.get_by_label("Name", exact=True)).to_have_count(before + 1)
+    names = variables.get_by_label("Name", exact=True)
+
+    def add_another() -> None:
+        before = names.count()
+        variables.get_by_role("button", name="Add another").click()
+        expect(names).to_have_count(before + 1)
+
+    add_another()
     leave(page)
     page.get_by_role("heading", name="Overview").wait_for()
     assert asked.taken() == []
     page.go_back()
-    variables.get_by_role("button", name="Add another").click()
-    variables.get_by_label("Name", exact=True).last.fill("TOKEN")
+    add_another()
+    names.last.fill("TOKEN")
     leave(page)
-    expect(variables.get_by_label("Name", exact=True).last).to_have_value("TOKEN")
+    expect(names.last).to_have_value("TOKEN")
     assert asked.taken() == ["beforeunload"]
 
 

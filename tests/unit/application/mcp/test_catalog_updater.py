@@ -1,7 +1,5 @@
 """CatalogUpdater: which listed tools are approved, which wait in quarantine, and what is audited of it."""
 
-import asyncio
-import time
 from dataclasses import replace
 
 import pytest
@@ -20,6 +18,7 @@ from tests.doubles.mcp_servers import InMemoryMcpCatalogStore
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.state import InMemoryState
 from tests.doubles.surroundings import SequentialIds, StepClock
+from tests.slices import rests
 from tests.unit.application.actors import a_principal
 
 ECHO = a_definition("echo")
@@ -193,8 +192,6 @@ async def test_others_run_between_the_tools_of_a_long_list(mocker: MockerFixture
     harness = Harness()
     tools = tuple(a_definition(f"tool_{number:02}") for number in range(50))
     await harness.lists(*tools)
-    clock = iter(number * SLICE_S * 2 for number in range(1_000))
-    mocker.patch.object(time, "thread_time", side_effect=lambda: next(clock))
-    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    rest = rests(mocker, (number * SLICE_S * 2 for number in range(1_000)))
     await harness.lists(*tools, at=1)
     assert rest.await_count == 3 * len(tools)  # the stored ones, the listed ones, and whether they differ

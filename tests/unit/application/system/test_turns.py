@@ -1,12 +1,12 @@
 """Much work in slices."""
 
-import asyncio
-import time
+from itertools import repeat
 
 import pytest
 from pytest_mock import MockerFixture
 
 from application.system.turns import SLICE_S, Turn, in_turns
+from tests.slices import rests
 
 pytestmark = pytest.mark.requirement("A5")
 
@@ -16,23 +16,19 @@ async def test_all_items_come_in_order() -> None:
 
 
 async def test_others_run_for_three_times_as_long_as_each_slice(mocker: MockerFixture) -> None:
-    clock = iter(number * SLICE_S * 2 for number in range(100))
-    mocker.patch.object(time, "thread_time", side_effect=lambda: next(clock))
-    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    rest = rests(mocker, (number * SLICE_S * 2 for number in range(100)))
     assert [item async for item in in_turns("abc")] == ["a", "b", "c"]
     assert [call.args for call in rest.await_args_list] == [(pytest.approx(SLICE_S * 6),)] * 3
 
 
 async def test_little_work_is_not_interrupted(mocker: MockerFixture) -> None:
-    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
-    mocker.patch.object(time, "thread_time", return_value=0.0)
+    rest = rests(mocker, repeat(0.0))
     assert [item async for item in in_turns("abc")] == ["a", "b", "c"]
     rest.assert_not_awaited()
 
 
 async def test_others_run_after_a_long_piece_and_not_after_short_ones(mocker: MockerFixture) -> None:
-    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
-    mocker.patch.object(time, "thread_time", side_effect=[0.0, SLICE_S / 2, SLICE_S * 2, 1.0, 1.0 + SLICE_S / 2])
+    rest = rests(mocker, [0.0, SLICE_S / 2, SLICE_S * 2, 1.0, 1.0 + SLICE_S / 2])
     turn = Turn()
     await turn.rest()
     rest.assert_not_awaited()

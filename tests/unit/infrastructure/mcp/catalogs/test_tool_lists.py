@@ -1,8 +1,6 @@
 """Lists of a server that are read again and again."""
 
-import asyncio
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +13,7 @@ from domain.mcp.catalog import SkippedTool
 from infrastructure.mcp.catalogs.catalog import Entry, ListPage
 from infrastructure.mcp.catalogs.tool_lists import ToolLists
 from infrastructure.mcp.transports.value_count import MAX_VALUES
+from tests.slices import rests
 
 pytestmark = pytest.mark.requirement("S3", "B4")
 
@@ -59,9 +58,7 @@ async def test_what_is_no_longer_listed_and_long_lists_are_not_remembered(mocker
 
 
 async def test_others_run_between_the_entries_of_a_long_list(mocker: MockerFixture) -> None:
-    clock = iter(number * SLICE_S * 2 for number in range(1_000))
-    mocker.patch.object(time, "thread_time", side_effect=lambda: next(clock))
-    rest = mocker.patch.object(asyncio, "sleep", new=mocker.AsyncMock())
+    rest = rests(mocker, (number * SLICE_S * 2 for number in range(1_000)))
     await ToolLists().read(a_page(*(an_entry(f"tool_{number}") for number in range(50))))
     assert rest.await_count == 50
 
