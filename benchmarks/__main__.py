@@ -1,8 +1,10 @@
-"""`make bench`: what everything costs that has a budget, each beside a floor that is measured in the same run.
+"""`make bench`: what everything costs that has a budget, each beside a floor that is measured in
+the same run.
 
-Prints docs/performance.md; `--write` writes it, part by part. `--only PART` measures one part or some, and leaves the others as
-they are in the file. Each part is measured in a process of its own: one that fails or hangs costs the others nothing, leaves
-what the page said about it, and the whole ends with exit status 1. Absolute figures depend on the machine, ratios hardly do.
+Prints docs/performance.md; `--write` writes it, part by part. `--only PART` measures one part or
+some, and leaves the others as they are in the file. Each part is measured in a process of its own:
+one that fails or hangs costs the others nothing, leaves what the page said about it, and the whole
+ends with exit status 1. Absolute figures depend on the machine, ratios hardly do.
 """
 
 import argparse
@@ -43,7 +45,8 @@ _CLEAN_UP_S = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A section: what is measured, and how. `about` says what the figures mean; `is_long` ones must be asked for."""
+    """A section: what is measured, and how. `about` says what the figures mean; `is_long` ones must
+    be asked for."""
 
     name: str
     title: str
@@ -140,7 +143,8 @@ TITLES = {part.name: part.title for part in PARTS}
 
 
 def in_process_of_its_own(part: Part) -> list[str]:
-    """Measure it there. Raises PartFailed if it fails or takes too long; what it started has ended then."""
+    """Measure it there. Raises PartFailed if it fails or takes too long; what it started has ended
+    then."""
     patience_s = LONG_PATIENCE_S if part.is_long else PATIENCE_S
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks", "--measure", part.name],
@@ -174,7 +178,8 @@ def _stopped(process: "subprocess.Popen[str]") -> None:
 def measured(
     parts: Iterable[Part], keep: Callable[[dict[str, str]], None], measure: Callable[[Part], Iterable[str]]
 ) -> dict[str, str]:
-    """Measure one after the other and `keep` what there is after each. Returns why parts have failed, by their names."""
+    """Measure one after the other and `keep` what there is after each. Returns why parts have
+    failed, by their names."""
     sections: dict[str, str] = {}
     failed: dict[str, str] = {}
     for part in parts:

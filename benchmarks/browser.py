@@ -1,6 +1,8 @@
-"""How long the page of a long run takes to open in a browser: `python -m benchmarks.browser` (needs Chromium).
+"""How long the page of a long run takes to open in a browser: `python -m benchmarks.browser` (needs
+Chromium).
 
-From the start of the navigation until the frame after the last event was drawn, as the browser's own clock has it.
+From the start of the navigation until the frame after the last event was drawn, as the browser's
+own clock has it.
 """
 
 import os

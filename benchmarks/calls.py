@@ -1,4 +1,5 @@
-"""Load for measurements: one request, encoded once, sent again and again over kept connections by a client that costs little."""
+"""Load for measurements: one request, encoded once, sent again and again over kept connections by a
+client that costs little."""
 
 import asyncio
 import json
@@ -62,7 +63,8 @@ def tool_call(tool: str, version: str) -> tuple[bytes, dict[str, str]]:
 
 
 class _Caller(asyncio.Protocol):
-    """One connection: sends the next request when the answer to the last is there. Fails the load on any other answer."""
+    """One connection: sends the next request when the answer to the last is there. Fails the load
+    on any other answer."""
 
     def __init__(self, request: bytes, left: Iterator[int], latencies: list[float]) -> None:
         self._request = request
@@ -111,7 +113,8 @@ class _Caller(asyncio.Protocol):
 
 
 def answered(port: int, request: bytes, *, calls: int, concurrency: int) -> Answered:
-    """Send `calls` requests from `concurrency` connections. Raises RuntimeError if one is not answered with its text."""
+    """Send `calls` requests from `concurrency` connections. Raises RuntimeError if one is not
+    answered with its text."""
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(_answered(port, request, calls, concurrency))
 

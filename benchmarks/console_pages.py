@@ -1,7 +1,9 @@
-"""How long each page of the console takes in Chromium, and what it loads: `python -m benchmarks --only console`.
+"""How long each page of the console takes in Chromium, and what it loads:
+`python -m benchmarks --only console`.
 
-A small company has every page. The middle of five loads with a full cache counts: from the click until the page and its
-scripts are there (`loadEventEnd`), and until the parts that it fetches by itself are there. Assets are counted compressed.
+A small company has every page. The middle of five loads with a full cache counts: from the click
+until the page and its scripts are there (`loadEventEnd`), and until the parts that it fetches by
+itself are there. Assets are counted compressed.
 """
 
 import gzip

@@ -1,8 +1,10 @@
-"""What control adds to a tool call: decision, ledger, audit entry and its seal, in CPU time of all threads of a process.
+"""What control adds to a tool call: decision, ledger, audit entry and its seal, in CPU time of all
+threads of a process.
 
-`python -m benchmarks.control` prints it; `make bench` does so too. The steps are those that a run commits for a turn with
-one call, on SQLite: with ledger and audit in them and without, in turns, so that both meet the same machine. What is
-made in Python beside that, the decision and the entry, is made many times and counted by itself.
+`python -m benchmarks.control` prints it; `make bench` does so too. The steps are those that a run
+commits for a turn with one call, on SQLite: with ledger and audit in them and without, in turns, so
+that both meet the same machine. What is made in Python beside that, the decision and the entry, is
+made many times and counted by itself.
 """
 
 import asyncio
@@ -73,7 +75,8 @@ _CONTROL = Budget(what="CPU that control adds to a tool call", limit=0.3, unit="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Added:
-    """Milliseconds of CPU that each part adds to a call; `without` is what the two commits take without any."""
+    """Milliseconds of CPU that each part adds to a call; `without` is what the two commits take
+    without any."""
 
     decided: float
     entered: float
@@ -88,7 +91,8 @@ class Added:
 
 
 def a_toolset() -> Toolset:
-    """One tool, a rule of the organization for all tools of its server, one of the agent for the tool, allowlists."""
+    """One tool, a rule of the organization for all tools of its server, one of the agent for the
+    tool, allowlists."""
     agent = ToolRule(
         decision=Verdict.ALLOW,
         allowed_params=("path", "limit", "encoding"),
@@ -110,7 +114,8 @@ def a_call(run: Run, turn: int) -> ToolCall:
 
 
 def steps_of(run: Run, turn: int) -> tuple[Step, Step]:
-    """What a run commits for a turn with one call: the reply with the call recorded, its outcome with the tool message."""
+    """What a run commits for a turn with one call: the reply with the call recorded, its outcome
+    with the tool message."""
     call = a_call(run, turn)
     settled = a_settled_call(call, RESULT)
     message = tool_message(run, (settled,), at=START)
@@ -166,7 +171,8 @@ def entry_ms() -> float:
 
 @asynccontextmanager
 async def database() -> AsyncIterator[tuple[Stores, SealAudit]]:
-    """A migrated SQLite file with an organization, an agent and a thread, and who seals its audit."""
+    """A migrated SQLite file with an organization, an agent and a thread, and who seals its
+    audit."""
     with tempfile.TemporaryDirectory(prefix="dragoman-bench-") as folder:
         path = Path(folder) / "control.db"
         upgrade(f"sqlite:///{path}")
@@ -188,7 +194,8 @@ async def commit(stores: Stores, claimed: ClaimedRun, steps: tuple[Step, Step]) 
 
 
 async def one_round(stores: Stores, number: int) -> tuple[float, float]:
-    """Two runs, turn by turn beside each other: milliseconds of CPU per turn with ledger and audit, and without."""
+    """Two runs, turn by turn beside each other: milliseconds of CPU per turn with ledger and audit,
+    and without."""
     both = [
         await start_and_claim(stores, run_number(2 * number + offset, thread_id=thread))
         for offset, thread in enumerate(THREADS)
@@ -204,7 +211,8 @@ async def one_round(stores: Stores, number: int) -> tuple[float, float]:
 
 
 async def stored_and_sealed() -> tuple[float, float, float]:
-    """What ledger and audit add to the commits of a turn, what sealing an entry takes, and the commits without them."""
+    """What ledger and audit add to the commits of a turn, what sealing an entry takes, and the
+    commits without them."""
     async with database() as (stores, sealing):
         await one_round(stores, 1)
         rounds = [await one_round(stores, number) for number in range(2, ROUNDS + 2)]

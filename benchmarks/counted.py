@@ -1,7 +1,8 @@
-"""A service that counts what it executes: bytecode instructions, calls of C functions, statements for SQLite, in all its threads.
+"""A service that counts what it executes: bytecode instructions, calls of C functions, statements
+for SQLite, in all its threads.
 
-Run as a process of its own: `python -m benchmarks.counted SOCKET` serves like `dragoman serve` and answers each line
-on the Unix socket with the counts so far, the first one by beginning to count.
+Run as a process of its own: `python -m benchmarks.counted SOCKET` serves like `dragoman serve` and
+answers each line on the Unix socket with the counts so far, the first one by beginning to count.
 """
 
 import asyncio
@@ -51,7 +52,8 @@ class Counts:
         sys.setprofile(self._profiled)
 
     def so_far(self) -> dict[str, int]:
-        """What was counted. A counter shows where it stands only by what a copy would be made of."""
+        """What was counted. A counter shows where it stands only by what a copy would be made
+        of."""
         return {name: int(counter.__reduce__()[1][0]) for name, counter in self._counters.items()}
 
     def _traced(self, frame: FrameType, event: str, argument: object) -> Traced:
@@ -79,7 +81,8 @@ class Counts:
 
 
 async def serve(socket_path: str, counts: Counts) -> None:
-    """The service, on uvloop and SQLite as it is meant to run, without collections of garbage at times of their own."""
+    """The service, on uvloop and SQLite as it is meant to run, without collections of garbage at
+    times of their own."""
     container = Container(settings=load_settings())
     configure_logs(container)
 
@@ -100,8 +103,9 @@ async def serve(socket_path: str, counts: Counts) -> None:
 
 
 def put_off() -> None:
-    """What the service does every now and then would be counted with some calls and not with others: sealing of the audit
-    trail, looking for what other processes left, storing when keys were used."""
+    """What the service does every now and then would be counted with some calls and not with
+    others: sealing of the audit trail, looking for what other processes left, storing when keys
+    were used."""
     seal_audit.SEAL_EVERY_S = recover_runs.SWEEP_EVERY_S = key_uses.STORE_EVERY_S = 3_600.0
 
 

@@ -1,7 +1,8 @@
-"""The other ends of a measured run, as cheap as possible: a model that asks for tools, and an MCP server that answers.
+"""The other ends of a measured run, as cheap as possible: a model that asks for tools, and an MCP
+server that answers.
 
-Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS [DELAY_S]|mcp|mcp-session|mcp-modern [TOOLS]` prints
-its port; `mcp-stdio` speaks on stdio.
+Run as a process of its own: `python -m benchmarks.counterparts model TOOL_CALLS
+[DELAY_S]|mcp|mcp-session|mcp-modern [TOOLS]` prints its port; `mcp-stdio` speaks on stdio.
 """
 
 import asyncio
@@ -19,7 +20,8 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 
 
 def model_answers(tool: str = TOOL) -> tuple[bytes, bytes]:
-    """The streamed answers of a chat-completions endpoint: one that calls the tool, one that ends."""
+    """The streamed answers of a chat-completions endpoint: one that calls the tool, one that
+    ends."""
     usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
 
     def stream(delta: dict[str, object], reason: str) -> bytes:
@@ -55,8 +57,9 @@ def whole_answers(tool: str) -> tuple[bytes, bytes]:
 
 
 async def run_model(tool_calls: int, delay_s: float = 0.0) -> None:
-    """Asks for the tool until the conversation holds `tool_calls` results, each time after a while. The model
-    `calls-N-SERVER` asks for that server's until it holds N; `whole-N-SERVER` does so without streaming."""
+    """Asks for the tool until the conversation holds `tool_calls` results, each time after a while.
+    The model `calls-N-SERVER` asks for that server's until it holds N; `whole-N-SERVER` does so
+    without streaming."""
     answers = {b"calls": functools.cache(model_answers), b"whole": functools.cache(whole_answers)}
 
     def answer(_: bytes, body: bytes) -> bytes:
@@ -71,7 +74,8 @@ async def run_model(tool_calls: int, delay_s: float = 0.0) -> None:
 
 
 def mcp_reply(body: bytes, tools: int = 1) -> bytes | None:
-    """The JSON-RPC answer to one message; None for a notification. `tools` are listed, of which the first says a text again."""
+    """The JSON-RPC answer to one message; None for a notification. `tools` are listed, of which the
+    first says a text again."""
     request = json.loads(body)
     if "id" not in request:
         return None
@@ -111,7 +115,8 @@ def mcp_reply(body: bytes, tools: int = 1) -> bytes | None:
 
 
 async def run_mcp(*, session_id: str | None = None, is_modern: bool = False, tools: int = 1) -> None:
-    """Streamable HTTP with plain JSON answers: the handshake generation, with or without a session, or the newer one alone."""
+    """Streamable HTTP with plain JSON answers: the handshake generation, with or without a session,
+    or the newer one alone."""
     session = "" if session_id is None else f"\r\nMcp-Session-Id: {session_id}"
     discovering = b'"server/discover"'
 

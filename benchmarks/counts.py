@@ -1,6 +1,8 @@
-"""What the hot paths execute: instructions of Python, C calls and SQL statements of a call through the gateway and of a run's turn.
+"""What the hot paths execute: instructions of Python, C calls and SQL statements of a call through
+the gateway and of a run's turn.
 
-`python -m benchmarks.counts` prints a report, with `--postgres` on PostgreSQL, where statements are not counted. Counts hardly depend on the machine, but on the version of Python, and say little of
+`python -m benchmarks.counts` prints a report, with `--postgres` on PostgreSQL, where statements are
+not counted. Counts hardly depend on the machine, but on the version of Python, and say little of
 time: they help to find where a change has made a path longer.
 """
 
@@ -45,7 +47,8 @@ class Meter:
         return dict(json.loads(self._lines.readline()))
 
     def usual(self, times: int, act: Callable[[], None]) -> dict[str, int]:
-        """What acting takes: the lower quartile, as what happens besides, a lease that is renewed, only adds to it."""
+        """What acting takes: the lower quartile, as what happens besides, a lease that is renewed,
+        only adds to it."""
         counts = [self.so_far()]
         for _ in range(times):
             act()

@@ -1,4 +1,5 @@
-"""Figures held against budgets: rows that say met or not met by computing it, as docs/performance.md shows them."""
+"""Figures held against budgets: rows that say met or not met by computing it, as
+docs/performance.md shows them."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,5 @@
-"""The floor: the same runs with nothing but raw sockets and one SQLite commit per run, in a process of its own.
+"""The floor: the same runs with nothing but raw sockets and one SQLite commit per run, in a process
+of its own.
 
 `python -m benchmarks.floor MODEL_PORT MCP_PORT RUNS CONCURRENCY TOOL_CALLS` prints JSON with CPU
 seconds, wall seconds and the bytes a run left in the database.

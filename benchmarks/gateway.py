@@ -1,7 +1,9 @@
-"""Calls through the gateway, everything on: policy, ledger, audit, limits; beside a direct call and a bare relay in the same run.
+"""Calls through the gateway, everything on: policy, ledger, audit, limits; beside a direct call and
+a bare relay in the same run.
 
-`python -m benchmarks.gateway` prints it; `make bench` too. `--long` makes 200,000 calls where memory is looked at, `--postgres`
-measures on PostgreSQL, `--calls N` and `--only UPSTREAM` make it shorter, `--only-log` compares the log at default settings with none.
+`python -m benchmarks.gateway` prints it; `make bench` too. `--long` makes 200,000 calls where
+memory is looked at, `--postgres` measures on PostgreSQL, `--calls N` and `--only UPSTREAM` make it
+shorter, `--only-log` compares the log at default settings with none.
 """
 
 import argparse
@@ -66,7 +68,8 @@ LIMITS = {"DRAGOMAN_KEY_RATE_LIMIT": "1000000/1", "DRAGOMAN_MCP_RATE_LIMIT": "10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Calls of one kind at one concurrency; CPU is that of the process in the middle, if there is one."""
+    """Calls of one kind at one concurrency; CPU is that of the process in the middle, if there is
+    one."""
 
     answered: Answered
     cpu_s: float | None = None
@@ -120,7 +123,8 @@ def relayed(port: int) -> Iterator[Service]:
 
 
 def prepared(service: Service, ports: dict[str, int | None]) -> None:
-    """A server and an agent for each upstream; policy, limits of the organization and of the agent are set."""
+    """A server and an agent for each upstream; policy, limits of the organization and of the agent
+    are set."""
     for upstream in UPSTREAMS:
         if upstream.slug not in ports:
             continue
@@ -152,8 +156,9 @@ def gateway_target(service: Service, upstream: Upstream, version: str) -> Target
 
 
 def table(service: Service, relay: Service, ports: dict[str, int | None], calls: int, *, postgres: bool) -> list[str]:
-    """The rows of every upstream and generation of callers, with direct and relayed calls first; then what has a budget: calls
-    per second at concurrency 16, those of the relay's, and milliseconds added to a direct call at concurrency 1."""
+    """The rows of every upstream and generation of callers, with direct and relayed calls first;
+    then what has a budget: calls per second at concurrency 16, those of the relay's, and
+    milliseconds added to a direct call at concurrency 1."""
     targets = [("direct", Target(port=_http(ports), request=_plain(_http(ports))))]
     targets.append((_RELAYED, relay_target(relay)))
     for upstream in UPSTREAMS:
@@ -207,7 +212,8 @@ def table(service: Service, relay: Service, ports: dict[str, int | None], calls:
 
 
 def flushed_s(count: int) -> list[float]:
-    """Seconds that each flush of a page to the disk takes, over pages that are there, as those of PostgreSQL's log."""
+    """Seconds that each flush of a page to the disk takes, over pages that are there, as those of
+    PostgreSQL's log."""
     pages = 128
     found = []
     with tempfile.TemporaryFile() as file:
@@ -255,7 +261,8 @@ def _log_row(title: str, default: Figures, off: Figures) -> str:
 
 
 def memory(service: Service, ports: dict[str, int | None], calls: int) -> list[str]:
-    """Resident memory over many calls, and with many sessions that have called once and are idle."""
+    """Resident memory over many calls, and with many sessions that have called once and are
+    idle."""
     upstream = next(one for one in UPSTREAMS if one.slug in ports)
     target = gateway_target(service, upstream, upstream.version)
     answered(target.port, target.request, calls=calls // 4, concurrency=16)

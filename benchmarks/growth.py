@@ -1,5 +1,5 @@
-"""What grows, and must not: a turn of a long run, a call where there are many tools, an event that many follow; and what a run
-leaves in the database.
+"""What grows, and must not: a turn of a long run, a call where there are many tools, an event that
+many follow; and what a run leaves in the database.
 
 `python -m benchmarks --only growth`.
 """
@@ -34,7 +34,8 @@ _LIMITS = {"DRAGOMAN_KEY_RATE_LIMIT": "1000000/1", "DRAGOMAN_MCP_RATE_LIMIT": "1
 
 
 class WatchedModel:
-    """Asks for a tool again and again, and notes the CPU of the service whenever it is asked itself."""
+    """Asks for a tool again and again, and notes the CPU of the service whenever it is asked
+    itself."""
 
     def __init__(self) -> None:
         self.service: Service | None = None
@@ -49,7 +50,8 @@ class WatchedModel:
 
 
 async def turns() -> list[str]:
-    """CPU of a turn, early and late in a run of many; beside it what encoding so long a conversation anew would take."""
+    """CPU of a turn, early and late in a run of many; beside it what encoding so long a
+    conversation anew would take."""
     model = WatchedModel()
     spent: list[list[float]] = []
     async with await serve(model.answer) as server:
@@ -78,7 +80,8 @@ async def turns() -> list[str]:
 
 
 def tools() -> list[str]:
-    """CPU of a call through the gateway to a server with few tools and with many, each called in turns."""
+    """CPU of a call through the gateway to a server with few tools and with many, each called in
+    turns."""
     with ExitStack() as stack:
         services: dict[int, tuple[Service, bytes]] = {}
         for number in TOOLS:
@@ -109,7 +112,8 @@ def _call_ms(service: Service, request: bytes) -> float:
 
 
 async def listeners() -> list[str]:
-    """CPU of a run that is followed by one client and by many, and from that of an event for each more."""
+    """CPU of a run that is followed by one client and by many, and from that of an event for each
+    more."""
     with ExitStack() as stack:
         model_port = stack.enter_context(counterpart("model", "1", "0.01"))
         mcp_port = stack.enter_context(counterpart("mcp-modern"))
@@ -137,7 +141,8 @@ async def listeners() -> list[str]:
 
 
 async def _followed(service: Service, number: int) -> tuple[float, int]:
-    """CPU milliseconds of a run with so many listeners, and how many events each of them got. Without any it is waited for."""
+    """CPU milliseconds of a run with so many listeners, and how many events each of them got.
+    Without any it is waited for."""
     before = service.exact_cpu_s()
     if not number:
         client = RawClient(service.port)

@@ -1,6 +1,8 @@
-"""A small database beside a large one on one PostgreSQL server: what 1,000 organizations, 100,000 threads and 10 million events change.
+"""A small database beside a large one on one PostgreSQL server: what 1,000 organizations, 100,000
+threads and 10 million events change.
 
-`python -m benchmarks.large` prints it, `--events N` with fewer events; `make bench BENCH_ARGS=--long` too.
+`python -m benchmarks.large` prints it, `--events N` with fewer events;
+`make bench BENCH_ARGS=--long` too.
 """
 
 import argparse
@@ -30,7 +32,8 @@ ORGANIZATIONS, THREADS, EVENTS = 1_000, 100_000, 10_000_000
 WARM_UP, ROUNDS, EACH = 20, 10, 20
 _RATIO = Budget(what="largest latency beside a large database (p50)", limit=1.2, unit="of a small one's")
 
-# Copies of one organization, thread, run, request and message of the service, so that every column has what it may have.
+# Copies of one organization, thread, run, request and message of the service, so that every column
+# has what it may have.
 _FILL = """
 CREATE TEMPORARY TABLE copy AS SELECT n, 'thr_large_' || n AS thread_id, 'run_large_' || n AS run_id,
     'agt_large_' || n % {organizations} AS agent_id,

@@ -1,7 +1,7 @@
 """What it costs the service that many browsers look at one run: `python -m benchmarks.listeners`.
 
-A model streams a delta every 25 ms; the service's CPU is measured without listeners and with them. What listeners cost is
-the difference, as a share of one core.
+A model streams a delta every 25 ms; the service's CPU is measured without listeners and with them.
+What listeners cost is the difference, as a share of one core.
 """
 
 import asyncio
@@ -85,7 +85,8 @@ async def listen(service: Service, run_id: str, cookie: str) -> int:
 
 
 async def cores(service: Service, listeners: int) -> tuple[float, int]:
-    """Cores that the service used while a run was streamed to some listeners, and the events that each of them got."""
+    """Cores that the service used while a run was streamed to some listeners, and the events that
+    each of them got."""
     cookie = await signed_in(service)
     before, began = service.cpu_s(), time.perf_counter()
     run_id = str((await asyncio.to_thread(service.post, "/runs", {"agent": "talker", "input": "go"}))["id"])

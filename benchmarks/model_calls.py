@@ -1,5 +1,6 @@
-"""CPU of one streamed model call: the three wires, and the library's classes for Gemini and Converse. Run it alone:
-`python -m benchmarks.model_calls`. The provider is another process, whose CPU is not counted."""
+"""CPU of one streamed model call: the three wires, and the library's classes for Gemini and
+Converse. Run it alone: `python -m benchmarks.model_calls`. The provider is another process, whose
+CPU is not counted."""
 
 import asyncio
 import json

@@ -1,5 +1,5 @@
-"""docs/performance.md: sections that are measured, each replaced by the newest measurement of its part, and sections that people
-write, which are kept as they are."""
+"""docs/performance.md: sections that are measured, each replaced by the newest measurement of its
+part, and sections that people write, which are kept as they are."""
 
 import os
 import platform
@@ -40,8 +40,9 @@ def section(title: str, about: str, lines: Iterable[str], *, took_s: float) -> s
 
 
 def document(titles: Mapping[str, str], measured: Mapping[str, str], former: str) -> str:
-    """The page. `titles` has the heading of each part by its name, in the order of the page; `measured` the sections of parts
-    that were measured now. Of other parts the page says what it said; what stands under headings of its own is kept."""
+    """The page. `titles` has the heading of each part by its name, in the order of the page;
+    `measured` the sections of parts that were measured now. Of other parts the page says what it
+    said; what stands under headings of its own is kept."""
     before: dict[str, str] = dict(_SECTION.findall(former))
     sections = [
         measured.get(name) or (f"## {title}\n{before[title].rstrip()}\n" if title in before else "")

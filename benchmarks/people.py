@@ -1,7 +1,8 @@
-"""What it costs a gateway call that a person makes it, beside the same call with the organization's key: `python -m benchmarks.people`.
+"""What it costs a gateway call that a person makes it, beside the same call with the organization's
+key: `python -m benchmarks.people`.
 
-The person signs in by a token of an identity provider, is in a group, and the rule for the tool names that group and days of the
-week. Sessions of both are called turn by turn, of one service.
+The person signs in by a token of an identity provider, is in a group, and the rule for the tool
+names that group and days of the week. Sessions of both are called turn by turn, of one service.
 """
 
 import asyncio
@@ -39,7 +40,8 @@ _EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 
 @contextmanager
 def identity_provider(key: ec.EllipticCurvePrivateKey) -> Iterator[str]:
-    """An issuer with this key, which another thread serves; yields its URL. People bring their tokens: it has no sign-in."""
+    """An issuer with this key, which another thread serves; yields its URL. People bring their
+    tokens: it has no sign-in."""
     documents: dict[str, object] = {}
 
     def answer(head: bytes, _body: bytes) -> bytes:
@@ -88,7 +90,8 @@ def session_target(service: Service, agent: str, credential: str) -> Target:
 
 
 def prepare(service: Service, issuer: str, port: int) -> None:
-    """A server, an agent for the key, another one whose rule has a condition, and the identity provider."""
+    """A server, an agent for the key, another one whose rule has a condition, and the identity
+    provider."""
     service.post("/mcp-servers", {"slug": "plain", "kind": "http", "url": f"http://127.0.0.1:{port}/mcp"})
     condition = {"groups": [_GROUP], "days": _EVERY_DAY, "time_zone": "Europe/Berlin"}
     for name, when in (("key", None), ("person", condition)):

@@ -1,5 +1,5 @@
-"""A PostgreSQL database to measure on: of the server that `DRAGOMAN_TEST_POSTGRES_URL` names, else of an embedded one with its
-defaults, which make every commit durable."""
+"""A PostgreSQL database to measure on: of the server that `DRAGOMAN_TEST_POSTGRES_URL` names, else
+of an embedded one with its defaults, which make every commit durable."""
 
 import os
 import tempfile

@@ -1,4 +1,5 @@
-"""What the protocols of front ends and other agents add to a run: CPU of the service beside the same run streamed by `/v1`.
+"""What the protocols of front ends and other agents add to a run: CPU of the service beside the
+same run streamed by `/v1`.
 
 `python -m benchmarks.protocols` prints it; `make bench` does so too.
 """
@@ -19,7 +20,8 @@ TOOL_CALLS = 3
 AGENTS = {"bare": 0, "calls": TOOL_CALLS}
 """By the tool calls that a run of each makes."""
 ROUNDS, RUNS, WARM_UP = 24, 10, 30
-"""In each round so many runs over each protocol, one protocol after the other: all meet the same machine."""
+"""In each round so many runs over each protocol, one protocol after the other: all meet the same
+machine."""
 ALLOWED = 1.15
 ABOUT = (
     "What the protocols of front ends and other agents add to a run: CPU of the service's process for a streamed run on a new thread, "
@@ -30,8 +32,8 @@ ABOUT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """How a client asks for a streamed run of an agent: `body` has a number that is new for each run. `ended` is in every
-    stream of a run that has completed."""
+    """How a client asks for a streamed run of an agent: `body` has a number that is new for each
+    run. `ended` is in every stream of a run that has completed."""
 
     title: str
     path: str

@@ -1,8 +1,8 @@
-"""How long a submitted run waits for its worker, and what a job costs: embedded, and on PostgreSQL with the worker in another
-process. `python -m benchmarks.queue`; part of `make bench`.
+"""How long a submitted run waits for its worker, and what a job costs: embedded, and on PostgreSQL
+with the worker in another process. `python -m benchmarks.queue`; part of `make bench`.
 
-From the call of `submit` to that of the handler: on PostgreSQL the commit, the notification and the look-up lie between them.
-Runs follow each other after random pauses.
+From the call of `submit` to that of the handler: on PostgreSQL the commit, the notification and the
+look-up lie between them. Runs follow each other after random pauses.
 """
 
 import asyncio
@@ -84,7 +84,8 @@ def consumer(url: str) -> Iterator[tuple[int, IO[str]]]:
 
 
 async def scaled_out(url: str, worker: int, output: IO[str]) -> tuple[list[float], float, float]:
-    """Two processes: the waits, then jobs per second of a burst and CPU milliseconds of the worker for each."""
+    """Two processes: the waits, then jobs per second of a burst and CPU milliseconds of the worker
+    for each."""
     database = PostgresDatabase(url, connections=2)
     await database.start()
     queue = ProcrastinateRunQueue(library_url(url), database=database)

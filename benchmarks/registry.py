@@ -1,4 +1,5 @@
-"""What the registry of MCP tools costs: the toolset of a run from warm catalogs, lookup by name, memory per tool.
+"""What the registry of MCP tools costs: the toolset of a run from warm catalogs, lookup by name,
+memory per tool.
 
 `python -m benchmarks.registry` prints the figures; nothing here talks to a server.
 """

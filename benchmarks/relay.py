@@ -1,4 +1,5 @@
-"""The floor of a gateway: a Litestar handler that hands a request on over kept connections, and its answer back.
+"""The floor of a gateway: a Litestar handler that hands a request on over kept connections, and its
+answer back.
 
 `python -m benchmarks.relay URL` prints its port.
 """

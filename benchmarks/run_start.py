@@ -1,7 +1,9 @@
-"""What servers add to the start of a run: from asking for the run to the first request to the model, with none and with ten.
+"""What servers add to the start of a run: from asking for the run to the first request to the
+model, with none and with ten.
 
-`python -m benchmarks.run_start` prints it; `make bench` does so too. The catalogs are warm, as a service has them after its
-servers were listed once; their servers are registered, listed and not called.
+`python -m benchmarks.run_start` prints it; `make bench` does so too. The catalogs are warm, as a
+service has them after its servers were listed once; their servers are registered, listed and not
+called.
 """
 
 import asyncio
@@ -74,7 +76,8 @@ async def prepared(model: AskedModel) -> AsyncIterator[Service]:
 
 
 async def start_ms(service: Service, client: RawClient, model: AskedModel, agent: str) -> float:
-    """One run: milliseconds until the model was asked. Raises SystemExit if it does not complete."""
+    """One run: milliseconds until the model was asked. Raises SystemExit if it does not
+    complete."""
     body = json.dumps({"agent": agent, "input": "go"}).encode()
     began = time.perf_counter()
     status, answer = await client.post("/v1/runs/wait", body, f"Authorization: Bearer {service.key}\r\n")

@@ -1,4 +1,5 @@
-"""Runs over HTTP, created and awaited, everything on: beside the same calls over raw sockets, in the same measurement.
+"""Runs over HTTP, created and awaited, everything on: beside the same calls over raw sockets, in
+the same measurement.
 
 `python -m benchmarks --only runs`, or `runs-on-postgresql`.
 """
@@ -29,7 +30,8 @@ CONCURRENCIES = (1, 16, 64)
 SLOPE_CONCURRENCY = 16
 RUNS_PER_S, POSTGRES_RUNS_PER_S, ITERATION_CPU_MS = 180, 150, 1.8
 OF_RELAY, POSTGRES_OF_RELAY = 0.019, 0.0156
-"""Those runs per second of the 9,600 calls that a bare relay makes where they were set (ADR 0077)."""
+"""Those runs per second of the 9,600 calls that a bare relay makes where they were set (ADR
+0077)."""
 RELAYED_CALLS = 1_500
 ABOUT = (
     f"A run makes {TOOL_CALLS} tool calls and is created and awaited over HTTP with everything on: policy, ledger, events, audit, "
@@ -44,7 +46,8 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """`runs` runs: wall time, CPU of the measured process, latencies of single runs, bytes of the floor's database for each."""
+    """`runs` runs: wall time, CPU of the measured process, latencies of single runs, bytes of the
+    floor's database for each."""
 
     runs: int
     wall_s: float
@@ -75,7 +78,8 @@ class Measured:
 
     @property
     def cpu_ms_per_iteration(self) -> float:
-        """CPU of a run of `TOOL_CALLS` calls by their number: the closing model call counts as part of the iterations."""
+        """CPU of a run of `TOOL_CALLS` calls by their number: the closing model call counts as part
+        of the iterations."""
         return self.cpu_ms_per_run / TOOL_CALLS
 
     def percentile_ms(self, percent: int) -> float:
@@ -175,7 +179,8 @@ def prepared(*, postgres: bool) -> Iterator[Bench]:
 
 
 def report(*, postgres: bool = False) -> list[str]:
-    """Throughput and latency, CPU of a run and of a further iteration, memory; and what of it has a budget."""
+    """Throughput and latency, CPU of a run and of a further iteration, memory; and what of it has a
+    budget."""
     with prepared(postgres=postgres) as bench:
         service = bench.service
         idle_mb = service.resident_mb()
@@ -224,7 +229,8 @@ class Agents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
-    """Each case once: short runs by kind and concurrency, long ones by kind, and the floor beside both."""
+    """Each case once: short runs by kind and concurrency, long ones by kind, and the floor beside
+    both."""
 
     ours: Mapping[tuple[Kind, int], Measured]
     long: Mapping[Kind, Measured]

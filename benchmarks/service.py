@@ -1,4 +1,5 @@
-"""A measured `dragoman serve`: its own process and data directory, its CPU and memory as the kernel counts them."""
+"""A measured `dragoman serve`: its own process and data directory, its CPU and memory as the kernel
+counts them."""
 
 import json
 import os
@@ -82,10 +83,11 @@ def running_service(
     *,
     home: Path | None = None,
 ) -> Iterator[Service]:
-    """Start the service, by a module and its arguments, on a new HOME or the given one, and stop it at the end.
+    """Start the service, by a module and its arguments, on a new HOME or the given one, and stop it
+    at the end.
 
-    It has the settings that users get, its log too, which goes to a file of HOME; `extra` has what differs. As an
-    installed one it has its bytecode, from the second start on.
+    It has the settings that users get, its log too, which goes to a file of HOME; `extra` has what
+    differs. As an installed one it has its bytecode, from the second start on.
     """
     with ExitStack() as stack:
         if home is None:

@@ -1,5 +1,6 @@
-"""A share of a core for processes, as a control group would give it: where two cores are all there is, processes that are added
-would otherwise take from those that are measured. `python -m benchmarks.shares PID SHARE` holds one process until its input ends."""
+"""A share of a core for processes, as a control group would give it: where two cores are all there
+is, processes that are added would otherwise take from those that are measured.
+`python -m benchmarks.shares PID SHARE` holds one process until its input ends."""
 
 import os
 import select
@@ -20,7 +21,8 @@ _BURST_S = 0.01
 
 @contextmanager
 def shares_of_a_core(pids: Sequence[int], share: float) -> Iterator[None]:
-    """Hold each process to `share` of a core: one that has used more is stopped until it has earned it again."""
+    """Hold each process to `share` of a core: one that has used more is stopped until it has earned
+    it again."""
     holders = [
         subprocess.Popen(
             [sys.executable, "-m", "benchmarks.shares", str(pid), str(share)], cwd=ROOT, stdin=subprocess.PIPE

@@ -10,7 +10,8 @@ LEGACY, MODERN = "2025-11-25", "2026-07-28"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upstream:
-    """A server behind the gateway: how it is called in the report, and the counterpart that it is."""
+    """A server behind the gateway: how it is called in the report, and the counterpart that it
+    is."""
 
     slug: str
     title: str

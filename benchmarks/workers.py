@@ -1,8 +1,10 @@
-"""Services and workers on one PostgreSQL: what a second one adds to the throughput, and how soon the runs of a killed worker go on.
+"""Services and workers on one PostgreSQL: what a second one adds to the throughput, and how soon
+the runs of a killed worker go on.
 
-`python -m benchmarks.workers` prints it; `make bench` too. One worker's concurrency is the limit, not the machine: the model
-answers after 200 ms, and few runs at a time leave two cores room for everything else that takes part. Two services and two workers are
-compared with one of each under a share of a core for each of them, for the same reason.
+`python -m benchmarks.workers` prints it; `make bench` too. One worker's concurrency is the limit,
+not the machine: the model answers after 200 ms, and few runs at a time leave two cores room for
+everything else that takes part. Two services and two workers are compared with one of each under a
+share of a core for each of them, for the same reason.
 """
 
 import asyncio
@@ -33,8 +35,8 @@ CONCURRENCY = 4
 RUNS = 80
 CLIENTS = 4 * CONCURRENCY
 SHARE = 0.05
-"""Of a core, for each service and worker that is compared: two of each, PostgreSQL and the load fit into two cores, though other work
-takes most of them."""
+"""Of a core, for each service and worker that is compared: two of each, PostgreSQL and the load fit
+into two cores, though other work takes most of them."""
 _SHARED_MODEL_S, _SHARED_CONCURRENCY, _SHARED_CLIENTS = 0.02, 16, 16
 _SHARED_RUNS, _SHARED_CALLS = 100, 500
 _AGENT = "steady"
@@ -110,8 +112,8 @@ def throughput(processes: Cluster, services: Sequence[Service]) -> tuple[float, 
 
 
 def two_of_each() -> tuple[tuple[float, float], tuple[float, float]]:
-    """Runs per second of one service and one worker, and of two of each; then gateway calls per second of one service, and of two.
-    Each of these processes has the same share of a core."""
+    """Runs per second of one service and one worker, and of two of each; then gateway calls per
+    second of one service, and of two. Each of these processes has the same share of a core."""
     with some_services(1, model_s=_SHARED_MODEL_S, concurrency=_SHARED_CONCURRENCY) as (processes, services):
         workers = [processes.work("worker-0")]
         token = services[0].call("POST", "/gateway-sessions", {"agent_id": _AGENT})["token"]
@@ -148,7 +150,8 @@ def _calls(services: Sequence[Service], token: str, calls: int) -> float:
 
 
 def recovery(processes: Cluster, service: Service, workers: Sequence[Worker]) -> list[float]:
-    """Kill a worker with runs in hand; for each of them, the seconds from the end of its lease until another one had it."""
+    """Kill a worker with runs in hand; for each of them, the seconds from the end of its lease
+    until another one had it."""
     run_ids = [service.start_run(_AGENT) for _ in range(4 * CONCURRENCY)]
     while len(processes.ask(_HOLDERS)) < len(workers):
         time.sleep(_LOOK_S)

@@ -1,6 +1,7 @@
 """`make chaos`: every part, or those named; its figures, and exit code 1 if anything did not hold.
 
-A part is a module with `options(parser)` and `run(arguments)`, which prints figures as they come and gives the complaints.
+A part is a module with `options(parser)` and `run(arguments)`, which prints figures as they come
+and gives the complaints.
 """
 
 import argparse

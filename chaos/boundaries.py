@@ -36,7 +36,8 @@ LINGER_S = 1.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cycle:
-    """One run whose process was to be killed at each of `fatal`. It was not if it never got there."""
+    """One run whose process was to be killed at each of `fatal`. It was not if it never got
+    there."""
 
     fatal: Sequence[str | None]
     reached: bool
@@ -89,7 +90,8 @@ class Doomed:
 
 @dataclass(slots=True, kw_only=True)
 class Stage:
-    """Where cycles are played, one at a time. `charged` are the model calls of those that are over."""
+    """Where cycles are played, one at a time. `charged` are the model calls of those that are
+    over."""
 
     place: Place
     doomed: Doomed
@@ -152,7 +154,8 @@ async def _ended(client: httpx.AsyncClient, run_id: str) -> Story:
 
 
 def _remains(place: Place, key: str, *, killed: bool) -> Remains:
-    """The second run of the cycle as it is stored, nothing if it is not; and what was settled in either."""
+    """The second run of the cycle as it is stored, nothing if it is not; and what was settled in
+    either."""
     if place.database_url is None:
         engine = create_engine(f"sqlite:///{place.home / 'dragoman.db'}")
     else:
@@ -180,7 +183,8 @@ def _remains(place: Place, key: str, *, killed: bool) -> Remains:
 
 @asynccontextmanager
 async def on_sqlite(folder: Path) -> AsyncIterator["SqliteStage"]:
-    """A stage on which the service is killed, with all that it does. Each cycle begins with a new HOME."""
+    """A stage on which the service is killed, with all that it does. Each cycle begins with a new
+    HOME."""
     place, template = Place(folder=folder), folder / "template"
     async with service(place, worker=False) as client:
         await set_up(client, place)
@@ -249,7 +253,8 @@ class PostgresStage(Stage):
 
 @asynccontextmanager
 async def beside_a_worker(folder: Path, url: str) -> AsyncIterator["ServiceStage"]:
-    """A stage on which a service that only answers requests is killed, beside a worker that goes on."""
+    """A stage on which a service that only answers requests is killed, beside a worker that goes
+    on."""
     place = Place(folder=folder, database_url=url)
     async with service(place, worker=False) as client:
         await set_up(client, place)
@@ -274,7 +279,8 @@ AnyStage = SqliteStage | PostgresStage | ServiceStage
 
 
 async def boundaries_of(stage: AnyStage) -> tuple[str, ...]:
-    """All that a run passes that nobody kills, in order. Raises AssertionError if even that one is not as it must be."""
+    """All that a run passes that nobody kills, in order. Raises AssertionError if even that one is
+    not as it must be."""
     cycle = await stage.play(None)
     assert not cycle.complaints, cycle.complaints
     return tuple(cycle.passed)

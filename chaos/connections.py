@@ -1,4 +1,5 @@
-"""A thousand cycles of connect, call and kill over each transport, and the complaints if anything is left behind."""
+"""A thousand cycles of connect, call and kill over each transport, and the complaints if anything
+is left behind."""
 
 import argparse
 import asyncio

@@ -1,4 +1,5 @@
-"""Connect, call, kill, over and over, against real servers in their own processes; and what that leaves behind."""
+"""Connect, call, kill, over and over, against real servers in their own processes; and what that
+leaves behind."""
 
 import asyncio
 import gc
@@ -123,7 +124,8 @@ async def _settled(before: Resources) -> Resources:
 
 
 async def _repeated(name: str, cycle: Cycle, cycles: int, *, at_once: int) -> Outcome:
-    """A leak grows with the cycles: what has grown must grow again in as many cycles more to count."""
+    """A leak grows with the cycles: what has grown must grow again in as many cycles more to
+    count."""
     async with sdk_connections() as connections:
 
         async def some(numbers: range) -> None:
@@ -174,7 +176,8 @@ async def _stdio_cycle(connections: SdkMcpConnections, number: int) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    """Whether it runs. One whose launcher was killed is init's to collect, which may take its time."""
+    """Whether it runs. One whose launcher was killed is init's to collect, which may take its
+    time."""
     try:
         return _stat(pid)[0] not in ("Z", "X")
     except OSError:

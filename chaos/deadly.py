@@ -1,7 +1,9 @@
-"""Adapters that end their process at a chosen boundary of a step: wrapped around the real ones, in a container's place.
+"""Adapters that end their process at a chosen boundary of a step: wrapped around the real ones, in
+a container's place.
 
-A boundary is passed before, inside and after each transaction that writes, and before, during and after each call of a tool
-or a model. It is named by what happens there and how often that was so far, such as `SqlRunJournal.commit inside #3`.
+A boundary is passed before, inside and after each transaction that writes, and before, during and
+after each call of a tool or a model. It is named by what happens there and how often that was so
+far, such as `SqlRunJournal.commit inside #3`.
 """
 
 import asyncio
@@ -33,8 +35,8 @@ T = TypeVar("T")
 
 
 class Boundaries:
-    """Every boundary that this process passes is a line of the file `trace`; at the one called `fatal` it kills itself.
-    `#7` is the seventh, whatever its name."""
+    """Every boundary that this process passes is a line of the file `trace`; at the one called
+    `fatal` it kills itself. `#7` is the seventh, whatever its name."""
 
     def __init__(self, trace: Path, *, fatal: str | None) -> None:
         self._trace = os.open(trace, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -180,7 +182,8 @@ class LoggedTool:
 
 
 def watch_over(container: Container, log: Path, boundaries: Boundaries | None = None) -> None:
-    """Put the wrappers into a container that has built nothing yet. Without boundaries only native calls are logged."""
+    """Put the wrappers into a container that has built nothing yet. Without boundaries only native
+    calls are logged."""
     code = ToolType.CODE_EXECUTION
     if boundaries is not None:
         container.database.override(DeadlyDatabase(container.database(), boundaries))

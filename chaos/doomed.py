@@ -1,6 +1,8 @@
-"""The process that is killed: `python -m chaos.doomed` reads orders, a line of JSON each, and forks a child for each of them.
+"""The process that is killed: `python -m chaos.doomed` reads orders, a line of JSON each, and forks
+a child for each of them.
 
-Forking saves every child the imports, which are most of what a start costs. Nothing but imports happens before.
+Forking saves every child the imports, which are most of what a start costs. Nothing but imports
+happens before.
 """
 
 import asyncio

@@ -1,5 +1,6 @@
-"""One organization floods the queue: how long the runs of another wait, what ten organizations get, that nothing is lost, and what
-the order costs. On SQLite in one process, and on PostgreSQL with two services and two workers."""
+"""One organization floods the queue: how long the runs of another wait, what ten organizations get,
+that nothing is lost, and what the order costs. On SQLite in one process, and on PostgreSQL with two
+services and two workers."""
 
 import argparse
 import random
@@ -31,7 +32,8 @@ LEAST_INDEX = 0.95
 MOST_WAITED = 2.0
 """How long a run beside a flood may wait (p99), as a multiple of the same without one."""
 MODEL_MS, PLACES = 100, 4
-"""How long a run has one of a worker's places at least: the flood is accepted faster than it is executed."""
+"""How long a run has one of a worker's places at least: the flood is accepted faster than it is
+executed."""
 MOST_COST = 0.05
 """CPU that a run takes more if the order divides places among ten organizations."""
 _COST_ROUNDS, _COST_RUNS = 3, 400
@@ -45,7 +47,8 @@ _SENDERS = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tenant:
-    """An organization with the agents `says` and `quick`, and a client of each service with its key."""
+    """An organization with the agents `says` and `quick`, and a client of each service with its
+    key."""
 
     id: str
     clients: Sequence[httpx.Client]
@@ -215,9 +218,10 @@ def _shares(tenants: Sequence[Tenant], *, least: int) -> Iterator[str]:
 
 
 def _cost(tenants: Sequence[Tenant], used_s: Callable[[], float], *, runs: int, order_s: float | None) -> Iterator[str]:
-    """Runs that take no time, of one organization and of ten in turn: the order chooses among ten lines then, and not among one.
-    CPU time of all processes says what that costs, whatever else the machine does. Where the order is our own (`order_s`), its CPU
-    alone: ten organizations also have ten audit trails to seal."""
+    """Runs that take no time, of one organization and of ten in turn: the order chooses among ten
+    lines then, and not among one. CPU time of all processes says what that costs, whatever else the
+    machine does. Where the order is our own (`order_s`), its CPU alone: ten organizations also have
+    ten audit trails to seal."""
     one, ten = [], []
     for _ in range(_COST_ROUNDS):
         one.append(_cpu_of_each(tenants[:1], runs, used_s))
@@ -235,7 +239,8 @@ def _cost(tenants: Sequence[Tenant], used_s: Callable[[], float], *, runs: int, 
 
 
 def _order_s() -> float:
-    """CPU of the order of one process for a run among those of ten organizations: it waits, is taken, and leaves."""
+    """CPU of the order of one process for a run among those of ten organizations: it waits, is
+    taken, and leaves."""
     order, taken = FairOrder(), 0
     began = time.thread_time()
     for number in range(_ORDERED):

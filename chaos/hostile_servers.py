@@ -31,8 +31,8 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostileServer:
-    """`command` starts it, or serves it if it is `remote` (`http` or `sse`) and prints its port. `tool` is called with
-    `arguments`."""
+    """`command` starts it, or serves it if it is `remote` (`http` or `sse`) and prints its port.
+    `tool` is called with `arguments`."""
 
     name: str
     command: tuple[str, ...]
@@ -56,7 +56,8 @@ class HostileServer:
 
 
 def hostile_servers(world: Json | None) -> tuple[HostileServer, ...]:
-    """All of them. `world` names what a hostile program is after; None leaves out those that need confinement."""
+    """All of them. `world` names what a hostile program is after; None leaves out those that need
+    confinement."""
     return (*_floods(), *_heavy(), *_odd(), *_large(), *(_confined(world) if world is not None else ()))
 
 
@@ -118,7 +119,8 @@ def _confined(world: Json) -> Iterator[HostileServer]:
 
 
 def world_of(service: int, victim: int, home: str, own: str) -> Json:
-    """What a hostile program of `own` is told: the processes of the service and of another server, and paths."""
+    """What a hostile program of `own` is told: the processes of the service and of another server,
+    and paths."""
     return {
         "home": home,
         "own": own,

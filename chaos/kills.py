@@ -1,4 +1,5 @@
-"""`kill -9` of the service at any moment, faster than a turn, while runs are in hand; and what became of them."""
+"""`kill -9` of the service at any moment, faster than a turn, while runs are in hand; and what
+became of them."""
 
 import argparse
 import random
@@ -19,7 +20,8 @@ _TOOL = "mcp__watched__look"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drill:
-    """`kills` of the service, each while `runs` runs have turns of `turn_ms`, between 0.4 and 1.1 of a turn after it is ready."""
+    """`kills` of the service, each while `runs` runs have turns of `turn_ms`, between 0.4 and 1.1
+    of a turn after it is ready."""
 
     kills: int
     runs: int

@@ -1,5 +1,5 @@
-"""Serves the hostile server of the tests whose replies are as large as they are asked for: `python -m chaos.large_replies WAY`
-prints the port."""
+"""Serves the hostile server of the tests whose replies are as large as they are asked for:
+`python -m chaos.large_replies WAY` prints the port."""
 
 import asyncio
 import sys

@@ -1,5 +1,6 @@
-"""People who are removed while they use everything: how long each way into a service still admits them. They are removed at one of two
-services on PostgreSQL and ask the other one; then the same at one service on SQLite."""
+"""People who are removed while they use everything: how long each way into a service still admits
+them. They are removed at one of two services on PostgreSQL and ask the other one; then the same at
+one service on SQLite."""
 
 import argparse
 import asyncio
@@ -48,7 +49,8 @@ class World:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaver:
-    """A person with everything that admits them, and `key`, which they know. They watch a run of theirs, and `others_run`."""
+    """A person with everything that admits them, and `key`, which they know. They watch a run of
+    theirs, and `others_run`."""
 
     user_id: str
     token: str
@@ -145,7 +147,8 @@ def _name(number: int) -> str:
 
 
 def _joined(world: World, name: str, browser: httpx.AsyncClient) -> Leaver:
-    """The directory adds the person, who signs in to the console, starts a run, and connects a client to the gateway."""
+    """The directory adds the person, who signs in to the console, starts a run, and connects a
+    client to the gateway."""
     person = {
         "schemas": ["urn:ietf:params:scim:schemas:core:2.0:User"],
         "userName": f"{name}@example.com",

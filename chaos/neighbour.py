@@ -1,8 +1,11 @@
-"""The client of an organization beside a hostile one, in a process of its own: `python -m chaos.neighbour URL KEY PID`.
+"""The client of an organization beside a hostile one, in a process of its own:
+`python -m chaos.neighbour URL KEY PID`.
 
-For each line of standard input, which names numbers of gateway calls and of runs, it makes them one after the other. It
-prints how long each took as JSON: `{"calls": [seconds, …], "busy": [seconds, …], "runs": [seconds, …]}`. `busy` is how long
-the service worked during a call, on whatever it was, if that is less: a busy machine makes a client wait, but no service work.
+For each line of standard input, which names numbers of gateway calls and of runs, it makes them one
+after the other. It prints how long each took as JSON:
+`{"calls": [seconds, …], "busy": [seconds, …], "runs": [seconds, …]}`. `busy` is how long the
+service worked during a call, on whatever it was, if that is less: a busy machine makes a client
+wait, but no service work.
 """
 
 import http.client

@@ -1,5 +1,6 @@
-"""What an organization notices of another one's hostile MCP servers: its gateway calls and runs beside each of them, and
-in quiet. Quiet and hostile rounds alternate, since the machine has other work, too."""
+"""What an organization notices of another one's hostile MCP servers: its gateway calls and runs
+beside each of them, and in quiet. Quiet and hostile rounds alternate, since the machine has other
+work, too."""
 
 import argparse
 import json
@@ -26,7 +27,8 @@ CALLS, RUNS, ROUNDS = 150, 5, 3
 MOST = 2.0
 """How many times as long as in quiet the slowest hundredth of the neighbour's calls may take."""
 TRIES = 3
-"""Comparisons of a hostile server: one that exceeds the bound must do so in each, since the machine has other work."""
+"""Comparisons of a hostile server: one that exceeds the bound must do so in each, since the machine
+has other work."""
 _BEGIN_S = 2.0
 _NOT_SENT = re.compile(
     r"tried again in|cool-down|[Nn]othing was sent|was not called|was not found|Unknown tool|not installed|MCP (is )?disabled"
@@ -37,7 +39,8 @@ _CALL_TIMEOUT_S = 1
 
 @dataclass(slots=True)
 class Times:
-    """Seconds that calls and runs took, and of calls those that the service worked (`neighbour.py`)."""
+    """Seconds that calls and runs took, and of calls those that the service worked
+    (`neighbour.py`)."""
 
     calls: list[float] = field(default_factory=list)
     busy: list[float] = field(default_factory=list)
@@ -51,8 +54,8 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """`acts` are what the hostile organization did meanwhile, as far as it reached its server. `holds` is how often the event
-    loop was held meanwhile, by the service's watchdog."""
+    """`acts` are what the hostile organization did meanwhile, as far as it reached its server.
+    `holds` is how often the event loop was held meanwhile, by the service's watchdog."""
 
     quiet: Times
     hostile: Times
@@ -260,8 +263,8 @@ def reached(response: httpx.Response) -> bool:
 
 
 class Attack:
-    """An organization that uses a hostile server again and again, at least once, until it is over. `acts` are the uses that
-    reached it."""
+    """An organization that uses a hostile server again and again, at least once, until it is over.
+    `acts` are the uses that reached it."""
 
     def __init__(self, service: Service, server: HostileServer, slug: str) -> None:
         self._service = service

@@ -1,4 +1,5 @@
-"""An MCP server over streamable HTTP (2025-11-25, standard library only) that writes down which calls reached it.
+"""An MCP server over streamable HTTP (2025-11-25, standard library only) that writes down which
+calls reached it.
 
     noting_server.py LOG
 

@@ -1,4 +1,5 @@
-"""Clients that start runs and follow them to their ends while the database comes and goes, and what must hold of all they saw."""
+"""Clients that start runs and follow them to their ends while the database comes and goes, and what
+must hold of all they saw."""
 
 import asyncio
 import json
@@ -20,7 +21,8 @@ _PAUSE_S = 1.0
 _LOOK_EVERY_S = 2.0
 _RECONNECT_S = 0.2
 _STARTS_AT_ONCE = 32
-"""So many that they get through while the database is up: hundreds at once would be cut by the next outage, all of them."""
+"""So many that they get through while the database is up: hundreds at once would be cut by the next
+outage, all of them."""
 _WAIT_S = 20.0
 _AT_ONCE_AFTERWARDS = 8
 
@@ -31,8 +33,8 @@ TOOL_CALLS = 7
 
 @dataclass(slots=True, kw_only=True)
 class Seen:
-    """What the clients met on their way. `complaints` is what may not happen; `refusals` counts answers 503, `cut`
-    streams that ended early and were resumed."""
+    """What the clients met on their way. `complaints` is what may not happen; `refusals` counts
+    answers 503, `cut` streams that ended early and were resumed."""
 
     refusals: int = 0
     cut: int = 0
@@ -42,8 +44,8 @@ class Seen:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """All runs after their ends. `attempts` counts runs by how often they were taken up, `unknown` calls that were perhaps
-    sent and of which nobody knows."""
+    """All runs after their ends. `attempts` counts runs by how often they were taken up, `unknown`
+    calls that were perhaps sent and of which nobody knows."""
 
     attempts: Counter[int] = field(default_factory=Counter)
     unknown: int = 0
@@ -51,7 +53,8 @@ class Outcome:
 
 
 def prepare(service: Service, logs: Path, remote_port: int) -> None:
-    """An agent whose runs mix native tools and those of two servers, one over stdio and one over HTTP."""
+    """An agent whose runs mix native tools and those of two servers, one over stdio and one over
+    HTTP."""
     service.watched_server("local", trusted=True, isolation="shared", max_concurrency=64)
     (logs / "local.log").symlink_to(service.home / "local.log")
     url = f"http://127.0.0.1:{remote_port}/mcp"
@@ -69,8 +72,9 @@ def prepare(service: Service, logs: Path, remote_port: int) -> None:
 
 
 class Clients:
-    """Each starts a run at one service and follows it at the next: by waiting, by streaming, or by asking. Where services are
-    `restarted`, a request whose connection is lost is repeated at the next one."""
+    """Each starts a run at one service and follows it at the next: by waiting, by streaming, or by
+    asking. Where services are `restarted`, a request whose connection is lost is repeated at the
+    next one."""
 
     def __init__(self, services: Sequence[Service], *, restarted: bool = False) -> None:
         self._restarted = restarted
@@ -85,7 +89,8 @@ class Clients:
     async def run(self, name: str, count: int, *, at_once: int) -> list[str]:
         """Start `count` runs and see them end; their ids."""
         places = asyncio.Semaphore(at_once)
-        # A pool that closes what is idle may close a connection that it has just given to a request (httpcore 1.0).
+        # A pool that closes what is idle may close a connection that it has just given to a request
+        # (httpcore 1.0).
         limits = httpx.Limits(max_connections=at_once + 8, max_keepalive_connections=None, keepalive_expiry=None)
         async with httpx.AsyncClient(
             headers=self._headers, timeout=PATIENCE_S, limits=limits, trust_env=False
@@ -159,7 +164,8 @@ class Clients:
             self.seen.complaints.append(f"{answer.request.url} was refused with {told}")
 
     async def _streamed(self, client: httpx.AsyncClient, urls: Sequence[str], run_id: str) -> str:
-        """Follow the stream to its `end`, at the next service each time it is cut; the status it ends with."""
+        """Follow the stream to its `end`, at the next service each time it is cut; the status it
+        ends with."""
         last, attempt = 0, 0
         while time.monotonic() < self._deadline:
             url = f"{urls[attempt % len(urls)]}/runs/{run_id}/stream"
@@ -177,7 +183,8 @@ class Clients:
         return "in_progress"
 
     async def _followed(self, client: httpx.AsyncClient, url: str, run_id: str, last: int) -> tuple[str | None, int]:
-        """One stream, after the event `last`: the status it ends with, if it does, and the last event it had."""
+        """One stream, after the event `last`: the status it ends with, if it does, and the last
+        event it had."""
         async with client.stream("GET", url, headers={"Last-Event-ID": str(last)}) as answer:
             if answer.status_code == 503:
                 await answer.aread()

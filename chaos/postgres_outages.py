@@ -1,5 +1,5 @@
-"""PostgreSQL stopped and started, crashed, its sessions ended, and failed over to its replica, again and again, under runs of four
-workers and two services."""
+"""PostgreSQL stopped and started, crashed, its sessions ended, and failed over to its replica,
+again and again, under runs of four workers and two services."""
 
 import argparse
 import asyncio
@@ -42,7 +42,8 @@ class World:
 
 @dataclass(slots=True, kw_only=True)
 class Troubles:
-    """What was done to the database: how often, and how long services took to be ready again at the longest."""
+    """What was done to the database: how often, and how long services took to be ready again at the
+    longest."""
 
     count: int = 0
     ready_after_s: float = 0.0

@@ -1,6 +1,8 @@
-"""Services and workers of one version, replaced one after the other by those of the next, on one PostgreSQL database under load.
+"""Services and workers of one version, replaced one after the other by those of the next, on one
+PostgreSQL database under load.
 
-The next version is this one with a revision more; with `--upgrade-from`, a commit of the history is replaced by this version."""
+The next version is this one with a revision more; with `--upgrade-from`, a commit of the history is
+replaced by this version."""
 
 import argparse
 import asyncio
@@ -24,13 +26,15 @@ from tests.integration.mcp.parts import free_port
 from tests.stoppable_postgres import stoppable_postgres
 
 BATCH, AT_ONCE = 24, 8
-"""Runs that are started together, again and again until all processes are of the next version; and how many clients there are."""
+"""Runs that are started together, again and again until all processes are of the next version; and
+how many clients there are."""
 _DRAIN_S = 120
 
 
 @dataclass(slots=True, kw_only=True)
 class Fleet:
-    """Two services on ports that stay, and two workers. `replacing` has the sources of the version that replaces them."""
+    """Two services on ports that stay, and two workers. `replacing` has the sources of the version
+    that replaces them."""
 
     processes: Cluster
     logs: Path
@@ -92,8 +96,9 @@ def fleet_of(url: str, folder: Path, *, replacing: Path, before: Path = ROOT / "
 
 
 async def under_load(fleet: Fleet, *, declares: bool = True, batch: int = BATCH, at_once: int = AT_ONCE) -> list[str]:
-    """Replace all processes while clients start and follow runs; prints figures and gives what did not hold. A version before
-    revision 0067 `declares` nothing: it is not ready after the upgrade, and cannot be drained."""
+    """Replace all processes while clients start and follow runs; prints figures and gives what did
+    not hold. A version before revision 0067 `declares` nothing: it is not ready after the upgrade,
+    and cannot be drained."""
     clients, began = Clients(fleet.services, restarted=True), time.monotonic()
     replacing = asyncio.create_task(asyncio.to_thread(_replace, fleet, declares=declares))
     batches: dict[str, list[str]] = {}

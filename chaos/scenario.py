@@ -1,5 +1,6 @@
-"""The runs that are killed at their boundaries. The first is in the middle of a call when the second takes its place on the
-thread: native and MCP tools side by side, an approval, a displayed call, streamed text."""
+"""The runs that are killed at their boundaries. The first is in the middle of a call when the
+second takes its place on the thread: native and MCP tools side by side, an approval, a displayed
+call, streamed text."""
 
 import asyncio
 import json
@@ -58,7 +59,8 @@ class Place:
         return self.folder / "trace.log"
 
     def settings(self) -> Settings:
-        """Read as any process of Dragoman reads them, from an environment that nobody else has a say in."""
+        """Read as any process of Dragoman reads them, from an environment that nobody else has a
+        say in."""
         # The server writes its log beside HOME, and reads a gate there.
         chosen = {"DRAGOMAN_HOME": str(self.home), "DRAGOMAN_LOG_LEVEL": "error", "DRAGOMAN_MCP_SANDBOX": "off"}
         if self.database_url is not None:
@@ -90,7 +92,8 @@ async def service(
 
 @asynccontextmanager
 async def worker(place: Place, boundaries: Boundaries | None = None, *, successor: bool = False) -> AsyncIterator[None]:
-    """`dragoman worker`. A `successor` knows that the worker before it is dead, and need not wait for its leases to lapse."""
+    """`dragoman worker`. A `successor` knows that the worker before it is dead, and need not wait
+    for its leases to lapse."""
     container = Container(settings=place.settings())
     watch_over(container, place.log, boundaries)
     async with working(container):
@@ -151,7 +154,8 @@ def first_key(key: str) -> str:
 
 
 async def drive(client: httpx.AsyncClient, place: Place, key: str) -> tuple[str, str]:
-    """Start the runs, or find those that this key started before, and see to them until they have ended; their ids."""
+    """Start the runs, or find those that this key started before, and see to them until they have
+    ended; their ids."""
     body = {"agent": "waiter", "input": "Wait."}
     first = await answer(client, "POST", "/runs", body, headers={"Idempotency-Key": first_key(key)})
     while first["status"] in ("queued", "in_progress") and f"called {INTERRUPTED}" not in lines_of(place.log):

@@ -15,7 +15,8 @@ from tests.e2e.service import Service, a_turn, serving
 
 RUNS, AT_ONCE = 30_000, 16
 MAX_GROWTH = 24 * 1024 * 1024
-"""How much more memory the service may hold at the end than after a sixth of the runs: what it caches is full by then."""
+"""How much more memory the service may hold at the end than after a sixth of the runs: what it
+caches is full by then."""
 MAX_LINES = 200
 """Lines of the log at default settings, of a server that never answers among them."""
 _REST_S = 60.0

@@ -1,4 +1,5 @@
-"""Clients, workers, crashes and time in any order, as the tests play them, but more stories, and others each time."""
+"""Clients, workers, crashes and time in any order, as the tests play them, but more stories, and
+others each time."""
 
 import argparse
 import os

@@ -12,8 +12,8 @@ _SETTLED = ("tool.executed", "tool.failed", "tool.blocked")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remains:
-    """What a process left when it was `killed`, or had ended: the stored events as (seq, type), the ids of settled calls, the
-    lines of the log."""
+    """What a process left when it was `killed`, or had ended: the stored events as (seq, type), the
+    ids of settled calls, the lines of the log."""
 
     killed: bool
     events: Sequence[tuple[int, str]]
@@ -57,7 +57,8 @@ def complaints(remains: Sequence[Remains], ending: Ending) -> list[str]:
 
 
 def _interrupted(first: Story) -> Iterator[str]:
-    """It was cancelled, or lost its call with its worker, and went on before anybody could stop it."""
+    """It was cancelled, or lost its call with its worker, and went on before anybody could stop
+    it."""
     if first.run["status"] not in ("cancelled", "completed"):
         yield f"it ended {first.run['status']}, {first.run['error']}"
     yield from _events(first)

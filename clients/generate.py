@@ -1,4 +1,5 @@
-"""`python -m clients.generate`: what the clients do not have by hand, from the OpenAPI document and from each other."""
+"""`python -m clients.generate`: what the clients do not have by hand, from the OpenAPI document and
+from each other."""
 
 import json
 import re

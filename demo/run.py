@@ -1,4 +1,5 @@
-"""One agent run on this repository, start to end: a real MCP server over stdio, a native tool, a stream, audit and trace.
+"""One agent run on this repository, start to end: a real MCP server over stdio, a native tool, a
+stream, audit and trace.
 
 Uses the service as any client would: a subprocess for `dragoman serve`, HTTP for everything else.
 """
@@ -59,7 +60,8 @@ def chosen_model() -> ModelChoice:
 
 @contextmanager
 def service(home: Path, traces: TraceReceiver) -> Iterator[httpx.Client]:
-    """`dragoman serve` on a free port with its own data directory; stopped, and waited for, at the end."""
+    """`dragoman serve` on a free port with its own data directory; stopped, and waited for, at the
+    end."""
     own_backend = bool(os.environ.get("LANGFUSE_PUBLIC_KEY"))
     backend = {
         "LANGFUSE_PUBLIC_KEY": "pk-demo",

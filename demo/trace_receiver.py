@@ -1,4 +1,5 @@
-"""A local stand-in for a tracing backend: receives the real OTLP export of the demo and keeps the spans to be shown."""
+"""A local stand-in for a tracing backend: receives the real OTLP export of the demo and keeps the
+spans to be shown."""
 
 import gzip
 import threading

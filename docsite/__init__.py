@@ -1,1 +1,2 @@
-"""Puts the documentation together for its site: the written pages, and references generated from the code."""
+"""Puts the documentation together for its site: the written pages, and references generated from
+the code."""

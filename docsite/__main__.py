@@ -1,4 +1,5 @@
-"""`python -m docsite`: everything the site is built of, under build/docs. `--write-settings` renews what is committed."""
+"""`python -m docsite`: everything the site is built of, under build/docs. `--write-settings` renews
+what is committed."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The settings that values of the Helm chart may have, in its schema: those that are no secrets and that the chart does not set."""
+"""The settings that values of the Helm chart may have, in its schema: those that are no secrets and
+that the chart does not set."""
 
 import json
 import re

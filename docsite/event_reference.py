@@ -1,4 +1,5 @@
-"""The reference of events: every type there is, with its fields, from their shapes in the HTTP interface."""
+"""The reference of events: every type there is, with its fields, from their shapes in the HTTP
+interface."""
 
 from collections.abc import Iterator
 from inspect import getdoc

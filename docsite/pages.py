@@ -1,6 +1,8 @@
-"""Gathers the site's sources in one folder: the pages under docs/, those at the checkout's root, and the generated references.
+"""Gathers the site's sources in one folder: the pages under docs/, those at the checkout's root,
+and the generated references.
 
-The site is built of a copy, so that a page may be read where it stands, in a checkout or on a forge, with links that work there.
+The site is built of a copy, so that a page may be read where it stands, in a checkout or on a
+forge, with links that work there.
 """
 
 import re
@@ -43,8 +45,8 @@ def assemble(root: Path, target: Path) -> None:
 
 
 def moved_into_docs(text: str, root: Path) -> str:
-    """A page of the checkout's root as it reads from within docs/: links to pages there are shortened, those to anything the site
-    has not become plain text."""
+    """A page of the checkout's root as it reads from within docs/: links to pages there are
+    shortened, those to anything the site has not become plain text."""
 
     def moved(link: "re.Match[str]") -> str:
         picture, label, path, anchor = link.groups()
@@ -71,7 +73,8 @@ def figures(performance: str) -> str:
 
 
 def as_published(text: str) -> str:
-    """A page of docs/ as the site has it: without the marks that tests read, and with the examples as a page beside the others."""
+    """A page of docs/ as the site has it: without the marks that tests read, and with the examples
+    as a page beside the others."""
     return _EXAMPLES_LINK.sub(r"](\1examples.md", _MARK.sub("", text))
 
 

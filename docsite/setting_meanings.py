@@ -1,5 +1,5 @@
-"""What each setting is for, in the order readers look for them. The class says what values look like; a setting that is missing here
-fails the build."""
+"""What each setting is for, in the order readers look for them. The class says what values look
+like; a setting that is missing here fails the build."""
 
 from collections.abc import Mapping
 

@@ -1,5 +1,5 @@
-"""The reference of all settings, from the class that reads them. It is committed, for those who read in a checkout or on a forge:
-a test holds it against the class."""
+"""The reference of all settings, from the class that reads them. It is committed, for those who
+read in a checkout or on a forge: a test holds it against the class."""
 
 from collections.abc import Iterator
 
@@ -12,8 +12,9 @@ SETTINGS_PAGE = "docs/reference/settings.md"
 
 _INTRODUCTION = """# Settings
 
-Environment variables. A wrong value fails at start with its name, what is wrong and an example; a `DRAGOMAN_…` variable that is no setting
-is warned about. `dragoman doctor` says what an installation makes of them.
+Environment variables. A wrong value fails at start with its name, what is wrong and an example; a
+`DRAGOMAN_…` variable that is no setting is warned about. `dragoman doctor` says what an
+installation makes of them.
 
 This page is written from the code: `make settings` renews it.
 """

@@ -1,4 +1,5 @@
-"""Asks an agent with A2A's own client, answers what it asks, and follows it again when the connection is lost.
+"""Asks an agent with A2A's own client, answers what it asks, and follows it again when the
+connection is lost.
 
 It needs `a2a-sdk`: python a2a_client.py AGENT "What can you do?" [JSONRPC | HTTP+JSON]"""
 

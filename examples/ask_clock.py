@@ -1,4 +1,5 @@
-"""The client for Python: ask an agent, follow its run, approve its calls. See the page about clients."""
+"""The client for Python: ask an agent, follow its run, approve its calls. See the page about
+clients."""
 
 from dragoman_client import Dragoman
 

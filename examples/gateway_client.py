@@ -1,4 +1,5 @@
-"""An agent's tools through the gateway, with the official MCP SDK (`mcp` 2): open a session, list its tools, call one.
+"""An agent's tools through the gateway, with the official MCP SDK (`mcp` 2): open a session, list
+its tools, call one.
 
 DRAGOMAN_API_KEY=… python examples/gateway_client.py AGENT TOOL '{"argument": "value"}'
 """

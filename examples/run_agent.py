@@ -1,6 +1,8 @@
-"""An agent over HTTP, with httpx: make it, start a run in the background, watch it, approve its call, and take the stream up again.
+"""An agent over HTTP, with httpx: make it, start a run in the background, watch it, approve its
+call, and take the stream up again.
 
-DRAGOMAN_URL=http://127.0.0.1:8321 DRAGOMAN_API_KEY=$(cat .dragoman/admin.key) python examples/run_agent.py
+DRAGOMAN_URL=http://127.0.0.1:8321 DRAGOMAN_API_KEY=$(cat .dragoman/admin.key) python
+examples/run_agent.py
 """
 
 import json
@@ -45,7 +47,8 @@ def events(client: httpx.Client, run_id: str, after: int) -> Iterator[tuple[int,
 
 
 def followed(client: httpx.Client, run_id: str) -> str:
-    """Print a run as it happens, and approve what it waits for; how it ended. A connection that breaks is made again where it broke."""
+    """Print a run as it happens, and approve what it waits for; how it ended. A connection that
+    breaks is made again where it broke."""
     seen = 0
     while True:
         try:

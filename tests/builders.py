@@ -1,9 +1,10 @@
-"""Builders of domain values with sensible defaults: name what the test is about, leave the rest. Times are fixed."""
+"""Builders of domain values with sensible defaults: name what the test is about, leave the rest.
+Times are fixed."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from application.runs.ports import IdempotencyKey, NewRun
+from application.runs.new_run import IdempotencyKey, NewRun
 from domain.agents.agent import Agent, AgentConfig
 from domain.audit.event import AuditAction, AuditEvent
 from domain.identity.api_key import ApiKey, hash_token
@@ -228,7 +229,8 @@ def a_tool(
     mcp: McpBinding | None = None,
     repeatable: bool = False,
 ) -> Tool:
-    """An MCP tool bound to `a_server()`, or a native one (without a binding) when `type` says so."""
+    """An MCP tool bound to `a_server()`, or a native one (without a binding) when `type` says
+    so."""
     if mcp is None and type is ToolType.MCP_TOOL:
         mcp = McpBinding(server_id=SERVER, server_slug="files", tool_name=name.rpartition("__")[2])
     return Tool(
@@ -298,7 +300,8 @@ def a_run(
     attempt: int = 0,
     epoch: int = 0,
 ) -> Run:
-    """A run as it is created. Other states are better reached by its transitions than by `status`."""
+    """A run as it is created. Other states are better reached by its transitions than by
+    `status`."""
     return Run(
         id=id,
         organization_id=organization_id,

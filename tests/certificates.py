@@ -66,7 +66,8 @@ class Authority:
         return Issued(_pem(builder.sign(self._key, hashes.SHA256())), secret)
 
     def serves(self, folder: Path, *, host: str = "server.test", clients: "Authority | None" = None) -> dict[str, Any]:
-        """Options of uvicorn: a server that shows a certificate of this authority, and requires one of `clients`."""
+        """Options of uvicorn: a server that shows a certificate of this authority, and requires one
+        of `clients`."""
         issued = self.issue(host, usage=ExtendedKeyUsageOID.SERVER_AUTH)
         shown, key, trusted = folder / "server.pem", folder / "server.key", folder / "clients.pem"
         shown.write_text(issued.certificate)

@@ -1,8 +1,10 @@
-"""The tests that a change may break: `python -m tests.changed_tests --base main -- -n 3`, or `make test-changed`.
+"""The tests that a change may break: `python -m tests.changed_tests --base main -- -n 3`, or
+`make test-changed`.
 
-A Python file selects the tests that need it (`tests/import_graph.py`), a page its own test, any other file the tests of its
-folder (`FOLDERS`).
-What a path cannot show, such as a service that another process starts, is left to the whole suite before a change lands.
+A Python file selects the tests that need it (`tests/import_graph.py`), a page its own test, any
+other file the tests of its folder (`FOLDERS`).
+What a path cannot show, such as a service that another process starts, is left to the whole suite
+before a change lands.
 """
 
 import argparse
@@ -35,8 +37,8 @@ COMPOSITION = (
     "tests.databases",
     "tests.doubles.state",
 )
-"""What begins so imports nearly all of the code. Of the tests behind them, those over HTTP are all selected, others by the
-feature that their name has."""
+"""What begins so imports nearly all of the code. Of the tests behind them, those over HTTP are all
+selected, others by the feature that their name has."""
 OVER_HTTP = "tests.integration.http."
 
 SMOKE = (
@@ -48,7 +50,8 @@ SMOKE = (
     "tests/e2e/test_gateway_agents.py",
     "tests/e2e/test_starting.py",
 )
-"""Always selected: the rules of the code, and a service with its command line, a run, an approval and the gateway."""
+"""Always selected: the rules of the code, and a service with its command line, a run, an approval
+and the gateway."""
 
 EVERYDAY = ("tests/unit", "tests/contract", "tests/integration")
 FOLDERS = {
@@ -68,7 +71,8 @@ FOLDERS = {
     "requirements": EVERYDAY,
     "tests/conftest.py": EVERYDAY,
 }
-"""Tests of a folder whose files are reached by their names, not by imports; the first folder that has the file."""
+"""Tests of a folder whose files are reached by their names, not by imports; the first folder that
+has the file."""
 
 PAGES = {
     "Control": "test_pages_control.py",
@@ -123,7 +127,8 @@ def _needing(module: str, graph: grimp.ImportGraph, near: grimp.ImportGraph) -> 
 
 
 def _features(module: str) -> set[str]:
-    """The words of a module's folders, in singular and plural, as tests may have them in their names."""
+    """The words of a module's folders, in singular and plural, as tests may have them in their
+    names."""
     folders = {word for folder in module.split(".")[1:-1] if folder not in _ROOMS for word in folder.split("_")}
     return folders | {folder.removesuffix("s") for folder in folders}
 
@@ -135,7 +140,8 @@ def _tests_of_page(page: str) -> Iterator[str]:
 
 
 def _tests_of_folder(path: PurePosixPath, root: Path, *, has_own: bool) -> Iterator[str]:
-    """Tests of the first folder that has the file; of all layers only for a file that no test needs."""
+    """Tests of the first folder that has the file; of all layers only for a file that no test
+    needs."""
     folder = next((folder for folder in FOLDERS if path.is_relative_to(folder)), None)
     if folder is None or (has_own and folder == "src") or _is_empty(path, root):
         return
@@ -155,7 +161,8 @@ def _is_inside(path: str, found: Collection[str]) -> bool:
 
 
 def changed_files(base: str, root: Path = ROOT) -> list[str]:
-    """Files that differ from where this branch left `base`, committed or not. Deleted files are left out."""
+    """Files that differ from where this branch left `base`, committed or not. Deleted files are
+    left out."""
     fork = _git(root, "merge-base", base, "HEAD")[0]
     known = _git(root, "diff", "--name-only", "--no-renames", "--diff-filter=d", fork)
     return sorted({*known, *_git(root, "ls-files", "--others", "--exclude-standard")})

@@ -1,5 +1,6 @@
-"""Says at the end which tests did not run, and why. Where all of them must (`DRAGOMAN_TEST_COMPLETE=1`, as `.ci/run` has it) each
-is a failure, unless it was not asked for or is beyond the machine."""
+"""Says at the end which tests did not run, and why. Where all of them must
+(`DRAGOMAN_TEST_COMPLETE=1`, as `.ci/run` has it) each is a failure, unless it was not asked for or
+is beyond the machine."""
 
 import os
 from collections import Counter
@@ -48,7 +49,8 @@ def _left_out(config: pytest.Config) -> int:
 
 
 def _reasons(config: pytest.Config) -> Counter[str]:
-    """How often each reason was given. Processes of pytest-xdist leave telling to the one that started them."""
+    """How often each reason was given. Processes of pytest-xdist leave telling to the one that
+    started them."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if not isinstance(reporter, pytest.TerminalReporter) or hasattr(config, "workerinput"):
         return Counter()

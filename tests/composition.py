@@ -1,4 +1,5 @@
-"""The production container for tests: its own providers, but for what a test looks into or holds back."""
+"""The production container for tests: its own providers, but for what a test looks into or holds
+back."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -73,8 +74,8 @@ def the_settings(**given: object) -> Settings:
 
 
 def a_container(settings: Settings | None = None, **doubles: object) -> Container:
-    """The container with each of the `doubles` in the place of the provider of its name. Times and ids are in order; models,
-    prices, MCP servers, installer and authorizations are doubles."""
+    """The container with each of the `doubles` in the place of the provider of its name. Times and
+    ids are in order; models, prices, MCP servers, installer and authorizations are doubles."""
     container = Container(settings=settings or the_settings())
     clock, ids = StepClock(step_s=0.01), SequentialIds()
     container.override_providers(

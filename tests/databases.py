@@ -1,4 +1,5 @@
-"""Real databases for tests: a file or a PostgreSQL database each, copied from a template that is migrated once."""
+"""Real databases for tests: a file or a PostgreSQL database each, copied from a template that is
+migrated once."""
 
 import os
 import secrets
@@ -56,8 +57,9 @@ class PostgresUser:
 
 
 class PostgresDatabases:
-    """Databases of one PostgreSQL server, named by the URL of any of its databases with the right to create others, and
-    roles. They are used as an ordinary user, who owns nothing, bypasses nothing and inherits nothing."""
+    """Databases of one PostgreSQL server, named by the URL of any of its databases with the right
+    to create others, and roles. They are used as an ordinary user, who owns nothing, bypasses
+    nothing and inherits nothing."""
 
     def __init__(self, server_url: str) -> None:
         self._server_url = server_url
@@ -80,14 +82,16 @@ class PostgresDatabases:
 
     @contextmanager
     def fresh(self) -> Iterator[str]:
-        """The ordinary user's URL of a migrated database without a row. Emptying one is much cheaper than making another."""
+        """The ordinary user's URL of a migrated database without a row. Emptying one is much
+        cheaper than making another."""
         url = self._free.pop() if self._free else self._kept.enter_context(self._copied())
         yield self._user.of(url)
         self.empty_of_rows(url)
         self._free.append(url)
 
     def empty_of_rows(self, url: str) -> None:
-        """Delete all rows of a migrated database, whoever's URL of it this is; in one message to the server."""
+        """Delete all rows of a migrated database, whoever's URL of it this is; in one message to
+        the server."""
         # The queue's own triggers name its tables without their schema.
         deleting = [sql.SQL("SET search_path TO public, {}").format(sql.Identifier(SCHEMA))]
         deleting += [
@@ -177,7 +181,8 @@ class PostgresDatabases:
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """The URL of the server the tests may use: the one the environment names, else an embedded one."""
+    """The URL of the server the tests may use: the one the environment names, else an embedded
+    one."""
     named = os.environ.get(POSTGRES_URL_VARIABLE)
     if named:
         yield named

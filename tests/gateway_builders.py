@@ -1,4 +1,5 @@
-"""Builders of gateway sessions, their calls, approvals and tools: name what the test is about, leave the rest."""
+"""Builders of gateway sessions, their calls, approvals and tools: name what the test is about,
+leave the rest."""
 
 import base64
 import hashlib
@@ -211,7 +212,8 @@ def a_gateway_toolset(
     canary: bool = False,
     agent: Agent | None = None,
 ) -> GatewayToolset:
-    """The tools of a session, `mcp__files__echo` unless others are given, under the rules of its agent."""
+    """The tools of a session, `mcp__files__echo` unless others are given, under the rules of its
+    agent."""
     layers = PolicyLayers(agent=ToolPolicies(rules=tuple((rules or {}).items())), agent_allowlist=allowlist)
     return GatewayToolset(
         agent=agent or an_agent(),

@@ -1,5 +1,5 @@
-"""Who needs whom: the import graph, without imports that only annotate functions, and of the helpers of tests the names that
-are imported."""
+"""Who needs whom: the import graph, without imports that only annotate functions, and of the
+helpers of tests the names that are imported."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,8 @@ class _Code:
     """What a file imports and where it uses it, by the names in it.
 
     - `imported`: the module of a name, and the name there; None for the module itself.
-    - `parts`: the names that a definition at the top uses. `rest` has those that other statements use.
+    - `parts`: the names that a definition at the top uses. `rest` has those that other statements
+      use.
     """
 
     imported: dict[str, tuple[str, str | None]]
@@ -43,8 +44,9 @@ class _Code:
 
 
 class _Used(ast.NodeVisitor):
-    """Names that a statement uses, other than in annotations of functions: objects of these classes come from code that
-    made them. Arguments are used, and so are texts, as either may name a fixture."""
+    """Names that a statement uses, other than in annotations of functions: objects of these classes
+    come from code that made them. Arguments are used, and so are texts, as either may name a
+    fixture."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()
@@ -86,7 +88,8 @@ class _Used(ast.NodeVisitor):
 
 
 def import_graph() -> grimp.ImportGraph:
-    """A name that a helper of tests defines is a node, `MODULE:NAME`. Tests import the conftest of each folder above."""
+    """A name that a helper of tests defines is a node, `MODULE:NAME`. Tests import the conftest of
+    each folder above."""
     graph = grimp.build_graph(*LAYERS, "tests", cache_dir=None)
     files = {module: file for module in graph.modules if (file := _file_of(module)) is not None}
     narrow(graph, {module: file.read_text(encoding="utf-8") for module, file in files.items()})

@@ -1,4 +1,5 @@
-"""Builders of registered MCP servers and their stored state: name what the test is about, leave the rest."""
+"""Builders of registered MCP servers and their stored state: name what the test is about, leave the
+rest."""
 
 from dataclasses import replace
 
@@ -44,7 +45,8 @@ def a_state_with_servers(*servers: McpServer) -> InMemoryState:
 
 
 def a_switch(state: InMemoryState) -> McpSwitch:
-    """MCP is switched on; organizations of the state may have the kinds of servers that they name."""
+    """MCP is switched on; organizations of the state may have the kinds of servers that they
+    name."""
     return McpSwitch(enabled=True, organizations=InMemoryOrganizationStore(state))
 
 
@@ -59,7 +61,8 @@ def a_person_tool() -> Tool:
 
 
 def a_secrets_server(*names: str, url: str = "https://tickets.example/mcp", slug: str = "tickets") -> McpServer:
-    """The remote server `tickets`, which takes these secrets of each person, `token` if none is named."""
+    """The remote server `tickets`, which takes these secrets of each person, `token` if none is
+    named."""
     config = McpServerConfig(
         slug=slug,
         kind=McpServerKind.HTTP,

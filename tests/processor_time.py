@@ -1,4 +1,5 @@
-"""A bound on processor time for tests of what hostile texts cost: wall clocks say nothing on a busy machine."""
+"""A bound on processor time for tests of what hostile texts cost: wall clocks say nothing on a busy
+machine."""
 
 import gc
 import json
@@ -19,9 +20,11 @@ class TooSlow(Exception):
 
 @cache
 def slowness() -> float:
-    """How many times longer than an ordinary machine this one takes, at least 1: a factor for bounds. Measured once.
+    """How many times longer than an ordinary machine this one takes, at least 1: a factor for
+    bounds. Measured once.
 
-    The shortest of three, without the garbage collector: what earlier tests left does not make the machine slow.
+    The shortest of three, without the garbage collector: what earlier tests left does not make the
+    machine slow.
     """
     with _without_collector():
         return max(1.0, min(_floor_s() for _ in range(3)) / _FLOOR_S)
@@ -51,11 +54,12 @@ def _floor_work() -> int:
 
 @contextmanager
 def processor_time(seconds: float) -> Iterator[None]:
-    """Raises TooSlow when this process has worked for longer, also from within a regular expression. Main thread only.
+    """Raises TooSlow when this process has worked for longer, also from within a regular
+    expression. Main thread only.
 
     A slow machine has more time (`slowness`).
-    The garbage collector rests meanwhile: it would add the cost of what earlier tests left, and what is
-    raised in a callback of the collector is lost.
+    The garbage collector rests meanwhile: it would add the cost of what earlier tests left, and
+    what is raised in a callback of the collector is lost.
     """
 
     def stop(_number: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,5 @@
-"""A PostgreSQL server and its replica that tests fail over. What the first has committed, the replica has (PostgreSQL, 26.2.8,
-Synchronous Replication)."""
+"""A PostgreSQL server and its replica that tests fail over. What the first has committed, the
+replica has (PostgreSQL, 26.2.8, Synchronous Replication)."""
 
 import shutil
 import tempfile
@@ -16,7 +16,8 @@ _PATIENCE_S = 60
 
 
 class Node:
-    """One server on a socket in `place`, whose data is in `data`. A port could be taken by another program while it is down."""
+    """One server on a socket in `place`, whose data is in `data`. A port could be taken by another
+    program while it is down."""
 
     def __init__(self, made: PostgresServer, data: Path) -> None:
         self._made, self.data, self.place = made, data, data.with_name(f"{data.name}-socket")

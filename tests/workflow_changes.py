@@ -1,4 +1,5 @@
-"""Decisions about stored workflow runs, as the use cases make them through `WorkflowRunStore.change`."""
+"""Decisions about stored workflow runs, as the use cases make them through
+`WorkflowRunStore.change`."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -33,7 +34,8 @@ async def answer_run(
     at: datetime,
     audit: AuditEvent,
 ) -> WorkflowRun:
-    """Give a person's answers to waiting nodes. Raises what `WorkflowRun.answered` raises, and NOT_FOUND."""
+    """Give a person's answers to waiting nodes. Raises what `WorkflowRun.answered` raises, and
+    NOT_FOUND."""
     answered = await runs.change(organization_id, run_id, lambda run: run.answered(answers, at=at), at=at, audit=audit)
     if answered is None:
         raise not_found("workflow run", run_id)

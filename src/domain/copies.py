@@ -1,4 +1,5 @@
-"""Copies of values that each step of a run changes: a fifteenth of what `dataclasses.replace` costs."""
+"""Copies of values that each step of a run changes: a fifteenth of what `dataclasses.replace`
+costs."""
 
 from typing import TypeVar
 
@@ -6,8 +7,9 @@ T = TypeVar("T")
 
 
 def with_changes(value: T, **changes: object) -> T:
-    """As `dataclasses.replace`, which calls the constructor; here the fields are copied at once. For dataclasses without
-    `slots` and `__post_init__`. Raises TypeError for a field that does not exist."""
+    """As `dataclasses.replace`, which calls the constructor; here the fields are copied at once.
+    For dataclasses without `slots` and `__post_init__`. Raises TypeError for a field that does not
+    exist."""
     before = vars(value)
     fields = before | changes
     if len(fields) != len(before):

@@ -82,7 +82,8 @@ def existing(value: T | None, what: str, identifier: str) -> T:
 
 
 def require_version(what: str, stored: int, *, expected: int | None) -> None:
-    """Raises PRECONDITION `version_conflict` if a `what` has another version than the expected one; None expects any."""
+    """Raises PRECONDITION `version_conflict` if a `what` has another version than the expected one;
+    None expects any."""
     if expected not in (None, stored):
         detail = f"The {what} is at version {stored}, not {expected}."
         raise ServiceError("version_conflict", ErrorKind.PRECONDITION, detail)

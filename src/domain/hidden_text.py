@@ -18,7 +18,8 @@ _HIDDEN = (
 
 
 def hides_text(text: str) -> bool:
-    """Whether the text has characters that people do not see, beyond what emoji and scripts need."""
+    """Whether the text has characters that people do not see, beyond what emoji and scripts
+    need."""
     return not text.isascii() and _hidden().search(text) is not None
 
 
@@ -28,7 +29,8 @@ def revealed(text: str) -> str:
 
 
 def revealed_json(document: str) -> str:
-    """A JSON text for people, with hidden characters as escapes of JSON. Its value stays the same."""
+    """A JSON text for people, with hidden characters as escapes of JSON. Its value stays the
+    same."""
     return document if document.isascii() else _hidden().sub(lambda found: json.dumps(found[0])[1:-1], document)
 
 

@@ -21,7 +21,8 @@ def patched(document: JsonValue, patch: Sequence[JsonObject], *, max_bytes: int)
     """A new document with all operations, in order. Raises PatchFault; then none of them applies.
 
     - The result has at most `max_bytes` as JSON, and `MAX_DEPTH` levels.
-    - The root cannot be removed. Names by which JavaScript reaches prototypes are refused, as its libraries do."""
+    - The root cannot be removed. Names by which JavaScript reaches prototypes are refused, as its
+      libraries do."""
     if _depth(document) > MAX_DEPTH:
         raise PatchFault(f"the document has more than {MAX_DEPTH} levels")
     work = _Patching(_copy(document), _HANDLED * max_bytes)

@@ -1,4 +1,5 @@
-"""Rate limits for server calls and for requests with a key. Pure; times are seconds of one clock."""
+"""Rate limits for server calls and for requests with a key. Pure; times are seconds of one
+clock."""
 
 import math
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateLot:
-    """`count` places in a row: the first `first_s` from now (below 0: since then), each other one an interval later.
-    Without a place, `first_s` is when the next one will be."""
+    """`count` places in a row: the first `first_s` from now (below 0: since then), each other one
+    an interval later. Without a place, `first_s` is when the next one will be."""
 
     count: int
     first_s: float
@@ -63,7 +64,8 @@ class CallSchedule:
         return min(self.limit.calls, math.ceil(left - _ROUNDING))
 
     def leased(self, wanted: int, now: float, within_s: float) -> "tuple[RateLot, CallSchedule]":
-        """The next places, at most `wanted` and none later than `within_s` from now, and the schedule without them."""
+        """The next places, at most `wanted` and none later than `within_s` from now, and the
+        schedule without them."""
         limit, begin = self.limit, max(self.full_at, now)
         possible = math.floor((limit.per_s + within_s - (begin - now)) / limit.interval_s + _ROUNDING)
         count = max(0, min(wanted, possible))

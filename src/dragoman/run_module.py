@@ -1,5 +1,5 @@
-"""`python -I -m dragoman.run_module MODULE ARGUMENTS…`: runs a module of the four packages in a separate process,
-whose isolated interpreter finds only what is installed."""
+"""`python -I -m dragoman.run_module MODULE ARGUMENTS…`: runs a module of the four packages in a
+separate process, whose isolated interpreter finds only what is installed."""
 
 import runpy
 import sys

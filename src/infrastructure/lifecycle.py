@@ -41,14 +41,15 @@ _LAST_SEAL_S = 5.0
 
 
 def switch_threads_soon() -> None:
-    """Let the event loop have the interpreter a millisecond after it wants it, though another thread computes. Python's
-    default is 5 ms, each time: a call waits ten times and more while a thread reads a large catalog."""
+    """Let the event loop have the interpreter a millisecond after it wants it, though another
+    thread computes. Python's default is 5 ms, each time: a call waits ten times and more while a
+    thread reads a large catalog."""
     sys.setswitchinterval(_SWITCH_S)
 
 
 def hide_secrets(settings: Settings) -> None:
-    """For a process that serves: no secret stays in its environment, and no other process of its user reads its memory
-    or the environment that it was started with."""
+    """For a process that serves: no secret stays in its environment, and no other process of its
+    user reads its memory or the environment that it was started with."""
     forget_secrets(settings)
     prctl(PR_SET_DUMPABLE, 0)
 
@@ -64,7 +65,8 @@ def configure_logs(container: Container, *, only_trouble: bool = False) -> None:
 
 
 def missing_directories(settings: Settings) -> tuple[str, ...]:
-    """A warning for each directory of the settings that does not exist. None is made: it may be a mount that is missing."""
+    """A warning for each directory of the settings that does not exist. None is made: it may be a
+    mount that is missing."""
     named = {"DRAGOMAN_SECRET_FILES": settings.secret_files, "DRAGOMAN_ARCHIVE_DIR": settings.archive_dir}
     return tuple(
         f"{name} names {path}, which is not a directory" for name, path in named.items() if path and not path.is_dir()
@@ -140,7 +142,8 @@ async def open_worker(container: Container) -> AsyncIterator[None]:
 
 
 async def _end_leftovers(container: Container) -> None:
-    """End MCP servers that outlived the process that started them, and prepare the control group for new ones."""
+    """End MCP servers that outlived the process that started them, and prepare the control group
+    for new ones."""
     if ended := await asyncio.to_thread(end_leftovers):
         logger.warning("ended %d processes of MCP servers whose service is gone", ended)
     if await asyncio.to_thread(container.given_group().take):
@@ -148,7 +151,8 @@ async def _end_leftovers(container: Container) -> None:
 
 
 async def _end_left_containers(container: Container) -> None:
-    """End containers of MCP servers that outlived the process that started them, where there is an engine."""
+    """End containers of MCP servers that outlived the process that started them, where there is an
+    engine."""
     try:
         ended = await container.container_marks().end_leftovers(container.container_engine())
     except EngineError as error:
@@ -202,8 +206,8 @@ def back_up_database(container: Container, target: Path) -> int:
 
 
 def vacuum_database(container: Container) -> tuple[int, int]:
-    """Rewrite the SQLite database without free space; its size in bytes before and after. No service may run. Raises
-    ServiceError, `vacuum_needs_sqlite` for PostgreSQL."""
+    """Rewrite the SQLite database without free space; its size in bytes before and after. No
+    service may run. Raises ServiceError, `vacuum_needs_sqlite` for PostgreSQL."""
     if container.settings().postgres_url is not None:
         raise invalid(
             "vacuum_needs_sqlite", "`dragoman db vacuum` is for SQLite. PostgreSQL's autovacuum needs no help."
@@ -366,7 +370,8 @@ def _periodic(seconds: float, step: Callable[[], Awaitable[object]], *, task: st
 
 
 async def _warm(container: Container) -> None:
-    """Load what the first runs need, after the service is ready, and say how servers are confined."""
+    """Load what the first runs need, after the service is ready, and say how servers are
+    confined."""
     try:
         held = await asyncio.to_thread(container.sandbox().report)
         log = logger.info if held.profile is not None else logger.warning

@@ -10,7 +10,8 @@ Exporter = Annotated[Literal["otlp", "none"], BeforeValidator(values.lower)]
 
 
 class OtelSettings(BaseModel):
-    """Part of `Settings`. Traces go to a collector that is named; metrics and logs only if they are asked for."""
+    """Part of `Settings`. Traces go to a collector that is named; metrics and logs only if they are
+    asked for."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, validate_default=True, defer_build=True)
 

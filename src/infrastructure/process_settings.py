@@ -1,4 +1,5 @@
-"""Settings of processes: the memory of this one, and what MCP servers and the programs that install them may use."""
+"""Settings of processes: the memory of this one, and what MCP servers and the programs that install
+them may use."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,7 +11,8 @@ from infrastructure.runtime import setting_values as values
 from infrastructure.runtime.available_memory import available_memory
 
 _MEMORY_PER_BYTE = 32
-"""A body or a transcript occupies up to eight times its bytes while it is decoded, checked and encoded again."""
+"""A body or a transcript occupies up to eight times its bytes while it is decoded, checked and
+encoded again."""
 
 
 class ProcessSettings(BaseModel):
@@ -55,8 +57,8 @@ class ProcessSettings(BaseModel):
 
     @property
     def work_bytes(self) -> int:
-        """Bytes of bodies that requests hold, and bytes of transcripts that runs hold: each occupies a quarter of the memory
-        at most, as objects of several times their size."""
+        """Bytes of bodies that requests hold, and bytes of transcripts that runs hold: each
+        occupies a quarter of the memory at most, as objects of several times their size."""
         return (self.memory_bytes or available_memory()) // _MEMORY_PER_BYTE
 
     @property

@@ -1,4 +1,5 @@
-"""Settings of model providers: those of the environment, and the identity that the machine has in its cloud."""
+"""Settings of model providers: those of the environment, and the identity that the machine has in
+its cloud."""
 
 from pathlib import Path
 from typing import Annotated, Literal

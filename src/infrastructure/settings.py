@@ -1,4 +1,5 @@
-"""The service's settings, read from the environment and checked at start. Nothing else reads the environment."""
+"""The service's settings, read from the environment and checked at start. Nothing else reads the
+environment."""
 
 import difflib
 import os
@@ -34,7 +35,7 @@ class SettingsError(Exception):
 
 
 class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, SiemSettings):
-    """Every setting with its default. Descriptions complete the sentence "must be …" of an error message."""
+    """Every setting with its default. Descriptions complete "must be …" of an error message."""
 
     home: Annotated[Path, AfterValidator(values.absolute)] = Field(
         default=Path(".dragoman"), validate_default=True, description="a directory", examples=["/var/lib/dragoman"]
@@ -297,7 +298,7 @@ class Settings(OtelSettings, ProcessSettings, ProviderSettings, SecretSettings, 
 
 
 def load_settings(**replaced: str) -> Settings:
-    """The environment's settings, with some `replaced`. Raises SettingsError naming every invalid one."""
+    """The environment's settings, with some `replaced`. Raises SettingsError with all faults."""
     try:
         settings = Settings.model_validate({**_given(), **replaced})
     except ValidationError as error:

@@ -1,5 +1,5 @@
-"""What the service prints when it is ready: for a person on a terminal the links and what is missing, elsewhere the
-address and where the key is."""
+"""What the service prints when it is ready: for a person on a terminal the links and what is
+missing, elsewhere the address and where the key is."""
 
 import sys
 

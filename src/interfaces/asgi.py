@@ -1,4 +1,5 @@
-"""Builds the whole ASGI application: HTTP API, protocols of others, gateway and console behind one request log."""
+"""Builds the whole ASGI application: HTTP API, protocols of others, gateway and console behind one
+request log."""
 
 from litestar import Litestar
 

@@ -1,12 +1,16 @@
-"""Configuration of MCP clients for the gateway: the file that each client reads, and its content. Formats are those of the clients'
-own documentation and source, last compared in November 2026:
+"""Configuration of MCP clients for the gateway: the file that each client reads, and its content.
+Formats are those of the clients' own documentation and source, last compared in November 2026:
 
-- claude-desktop: https://support.claude.com/en/articles/11503834 (its file starts programs only; it connects to no URL in it).
-- cline: `src/services/mcp/schemas.ts` of cline/cline (a URL without `type` is SSE); the CLI's file: https://docs.cline.bot/mcp/mcp-overview.
+- claude-desktop: https://support.claude.com/en/articles/11503834 (its file starts programs only; it
+  connects to no URL in it).
+- cline: `src/services/mcp/schemas.ts` of cline/cline (a URL without `type` is SSE); the CLI's file:
+  https://docs.cline.bot/mcp/mcp-overview.
 - cursor: https://cursor.com/docs/mcp (a URL without `type` is Streamable HTTP).
-- opencode: https://opencode.ai/v2/docs/mcp-servers (below `mcp.servers`, without `enabled`) and, of the version before,
-  https://opencode.ai/v1/docs/mcp-servers (below `mcp`). Without `oauth: false` both sign in before they send headers.
-- vscode: https://code.visualstudio.com/docs/agents/reference/mcp-configuration (`servers`, `type` is required).
+- opencode: https://opencode.ai/v2/docs/mcp-servers (below `mcp.servers`, without `enabled`) and, of
+  the version before, https://opencode.ai/v1/docs/mcp-servers (below `mcp`). Without `oauth: false`
+  both sign in before they send headers.
+- vscode: https://code.visualstudio.com/docs/agents/reference/mcp-configuration (`servers`, `type`
+  is required).
 """
 
 import json
@@ -22,7 +26,8 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientConfig:
-    """`file` is where the client looks for its servers, `text` makes the content from URL and token."""
+    """`file` is where the client looks for its servers, `text` makes the content from URL and
+    token."""
 
     file: str
     text: Callable[[str, str], str]

@@ -1,4 +1,5 @@
-"""Files of desktop clients and editors that list MCP servers: JSON, with comments and trailing commas in some."""
+"""Files of desktop clients and editors that list MCP servers: JSON, with comments and trailing
+commas in some."""
 
 import re
 
@@ -13,7 +14,8 @@ _SHOWN = re.compile(r"[^\n]")
 
 
 def plain_json(text: str) -> str:
-    """The text with spaces in place of comments and trailing commas, so that every position stays."""
+    """The text with spaces in place of comments and trailing commas, so that every position
+    stays."""
     outside: list[str] = []
     strings: list[str] = []
     part: list[str] = []

@@ -8,14 +8,16 @@ from application.system.memory_budget import Hold
 from domain.errors import ErrorKind, ServiceError
 
 _DECODED = 8
-"""A complete body is decoded, to several times its size; until then, and once the request is answered, it is its bytes."""
+"""A complete body is decoded, to several times its size; until then, and once the request is
+answered, it is its bytes."""
 RETRY_AFTER_S = "1"
 
 
 class CountedBody:
     """The body of a request that is still arriving.
 
-    - Once it is decoded, only its bytes are kept: when its reader waits for the client to leave, or the response starts.
+    - Once it is decoded, only its bytes are kept: when its reader waits for the client to leave, or
+      the response starts.
     """
 
     def __init__(self, receive: Receive, hold: Hold) -> None:

@@ -15,8 +15,8 @@ async def client_left(receive: Receive) -> None:
 
 
 async def whole(parts: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    """The parts of a request body. Raises INVALID `client_disconnected` when the client disconnects before the last one; the
-    framework reports that as an error of the service."""
+    """The parts of a request body. Raises INVALID `client_disconnected` when the client disconnects
+    before the last one; the framework reports that as an error of the service."""
     try:
         async for part in parts:
             yield part

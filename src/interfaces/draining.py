@@ -1,4 +1,5 @@
-"""Draining: at SIGUSR1 a service or worker finishes what it began, and then stops by itself. `dragoman drain` sends the signal."""
+"""Draining: at SIGUSR1 a service or worker finishes what it began, and then stops by itself.
+`dragoman drain` sends the signal."""
 
 import asyncio
 import logging
@@ -13,8 +14,8 @@ DRAIN_SIGNAL = signal.SIGUSR1
 
 @contextmanager
 def drained_by_signal(finish: Callable[[], Awaitable[None]], *, then: Callable[[], None]) -> Iterator[None]:
-    """Within this context the signal starts `finish` once, and calls `then` when it has ended. A signal to stop does not wait
-    for it."""
+    """Within this context the signal starts `finish` once, and calls `then` when it has ended. A
+    signal to stop does not wait for it."""
     loop = asyncio.get_running_loop()
     draining: list[asyncio.Task[None]] = []
 

@@ -34,7 +34,8 @@ _LINGER_BYTES, _LINGER_S = (
     1.0,
 )  # bytes of a refused body that are read first: closing at once could lose the response
 _MAX_UNANSWERED = 100
-"""Requests that a client may send on one connection before it has their responses. uvicorn queues them without bound."""
+"""Requests that a client may send on one connection before it has their responses. uvicorn queues
+them without bound."""
 _AT_ONCE, _PAUSE_S = 100, 0.005
 _SCOPE_KEY = "dragoman_connection"
 _HEAD_START = b"HTTP/1.1 "
@@ -45,7 +46,8 @@ _HEAD_START = b"HTTP/1.1 "
 class InboundLimits:
     """- `per_address` does not apply to the networks in `shared`, such as a reverse proxy's.
     - `timeout_s` applies to a head, and to a body in addition to its time at 4 KiB a second.
-    - `body_bytes` are held by the bodies of requests together. Bodies that arrive with their heads are not counted.
+    - `body_bytes` are held by the bodies of requests together. Bodies that arrive with their heads
+      are not counted.
     """
 
     connections: int = 4_096
@@ -74,8 +76,9 @@ class Inbound:
         return _Connection(self, lambda state: HttpToolsProtocol(app_state={**app_state, **state}, **given))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request, and close the connection if much of the request remains unread. A request
-        that is cancelled while the process stops gets a 503, unless its response has started."""
+        """Serve a request, and close the connection if much of the request remains unread. A
+        request that is cancelled while the process stops gets a 503, unless its response has
+        started."""
         connection = cast("_Connection | None", scope.get("state", {}).get(_SCOPE_KEY))
         if connection is None:
             await self._app(scope, receive, send)
@@ -251,7 +254,8 @@ class _Connection(asyncio.Protocol):
 
     @property
     def _is_unanswered(self) -> bool:
-        """Whether the request whose body arrives is the next to be answered, and its response has not started."""
+        """Whether the request whose body arrives is the next to be answered, and its response has
+        not started."""
         return self._started < self.reading.headed == self.answered + 1
 
     @property
@@ -303,8 +307,8 @@ class _Connection(asyncio.Protocol):
 
 
 class _ClosedBy:
-    """A transport that its connection closes. A head and what follows it in the same step of the event loop are one
-    write, which uvicorn makes two: one packet, and one call of the system."""
+    """A transport that its connection closes. A head and what follows it in the same step of the
+    event loop are one write, which uvicorn makes two: one packet, and one call of the system."""
 
     __slots__ = ("_head", "_transport", "close", "get_extra_info", "is_closing", "pause_reading", "resume_reading")
 

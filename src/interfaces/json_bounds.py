@@ -22,7 +22,8 @@ def has_too_many_values(body: bytes) -> bool:
     if plain.count(b'"') > 4 * MAX_VALUES:  # two for a string, two for its name
         return True
     outside = _outside_strings(plain)
-    # A long number takes as long as thousands of values. A regular expression would search ten times as long.
+    # A long number takes as long as thousands of values. A regular expression would search ten
+    # times as long.
     if outside.translate(_DIGITS).count(_LONG_NUMBER) > MAX_LONG_NUMBERS:
         return True
     # Each value except the first follows a comma, or is the first of its list or object.
@@ -36,8 +37,9 @@ def has_repeated_names(body: bytes, value: JsonValue) -> bool:
 
 
 def _has_all_colons(body: bytes, value: JsonValue) -> bool:
-    """Whether the value, encoded, has as many colons as the body. Without escapes, a colon of the body separates a name,
-    or is in a text of the value too: each name that was dropped is a colon less."""
+    """Whether the value, encoded, has as many colons as the body. Without escapes, a colon of the
+    body separates a name, or is in a text of the value too: each name that was dropped is a colon
+    less."""
     if b"\\" in body:
         return False
     try:

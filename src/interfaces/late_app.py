@@ -1,5 +1,5 @@
-"""Applications that are built at their first request, to save memory in services that are never asked for them
-(ADR 0028)."""
+"""Applications that are built at their first request, to save memory in services that are never
+asked for them (ADR 0028)."""
 
 from collections.abc import Callable, Collection
 
@@ -10,8 +10,8 @@ from application.system.lazy import Lazy
 
 
 def with_late_app(app: ASGIApp, load: Callable[[], ASGIApp], *, below: Collection[str]) -> ASGIApp:
-    """`app`, and for paths below these the application that `load` imports and builds. It is built in a thread, so that
-    other requests are served meanwhile."""
+    """`app`, and for paths below these the application that `load` imports and builds. It is built
+    in a thread, so that other requests are served meanwhile."""
     late = Lazy(load)
     prefixes = tuple(f"{path}/" for path in below)
 

@@ -33,13 +33,14 @@ from interfaces.worker.execution import executing, finish_runs
 logger = logging.getLogger(__name__)
 
 _COLLECT_AFTER = (2_000, 5, 1_000)
-"""A collection of the second generation looks at up to 10,000 objects, which takes a millisecond."""
+"""A collection of the second generation looks at up to 10,000 objects, which takes a
+millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedService:
-    """The system in this process, reached through `app` (ASGI). `api_key` is the one that was given, or
-    the admin key of HOME."""
+    """The system in this process, reached through `app` (ASGI). `api_key` is the one that was
+    given, or the admin key of HOME."""
 
     app: Litestar
     api_key: str
@@ -61,8 +62,8 @@ async def running(container: Container, *, worker: bool = True) -> AsyncIterator
 async def embedded(
     settings: Settings, *, api_key: str | None = None, worker: bool = True
 ) -> AsyncIterator[EmbeddedService]:
-    """The system without a port, for commands that find no running service. Raises ServiceError, such as UNAUTHENTICATED
-    `admin_key_missing` without an `api_key`."""
+    """The system without a port, for commands that find no running service. Raises ServiceError,
+    such as UNAUTHENTICATED `admin_key_missing` without an `api_key`."""
     container = Container(settings=settings)
     configure_logs(container, only_trouble=True)
     async with running(container, worker=worker):
@@ -140,9 +141,9 @@ def _stop(container: Container) -> None:
 
 
 def _settle_memory() -> None:
-    """Exempt objects of the start from garbage collection, and collect less often: reference
-    counts free most of what requests allocate. The start itself leaves some 1,500 objects of 200,000 to collect, which
-    would take a tenth of it."""
+    """Exempt objects of the start from garbage collection, and collect less often: reference counts
+    free most of what requests allocate. The start itself leaves some 1,500 objects of 200,000 to
+    collect, which would take a tenth of it."""
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
     gc.enable()

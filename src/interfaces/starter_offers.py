@@ -1,4 +1,5 @@
-"""What a first agent can be made of: the short lists of `dragoman init` and of the console's first page."""
+"""What a first agent can be made of: the short lists of `dragoman init` and of the console's first
+page."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,6 @@
-"""What a migration may do to a database that code of the revision before uses: expand it. A revision that does more says
-`contract = True`, and then that code does not work with it (`WORKS_WITH`). See ADR 0085."""
+"""What a migration may do to a database that code of the revision before uses: expand it. A
+revision that does more says `contract = True`, and then that code does not work with it
+(`WORKS_WITH`). See ADR 0085."""
 
 import ast
 import re
@@ -8,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EXPANDING = frozenset({"add_column", "create_table", "create_index", "execute", "get_bind", "f"})
-"""What of Alembic's operations an expand step calls. `create_index` is not unique, a new column can be left out."""
+"""What of Alembic's operations an expand step calls. `create_index` is not unique, a new column can
+be left out."""
 _CONTRACTING_SQL = re.compile(
     r"\b(DROP|RENAME|TRUNCATE|SET\s+NOT\s+NULL|ALTER\s+COLUMN|ADD\s+CONSTRAINT)\b", re.IGNORECASE
 )
@@ -53,7 +55,8 @@ def chain(folder: Path) -> list[Migration]:
 
 
 def working_code(migrations: Sequence[Migration], first: str) -> tuple[str, ...]:
-    """The revisions whose code works with the newest schema: from the last contract step on, not before `first`."""
+    """The revisions whose code works with the newest schema: from the last contract step on, not
+    before `first`."""
     working: list[str] = []
     for migration in migrations:
         if migration.is_contract or migration.revision == first:

@@ -23,7 +23,8 @@ REWRITES = {
 """Pattern → what to write. Found as whole words, in any case."""
 
 _GAP = r"[\s#>]+"
-"""Between two words: a space, or a line's end with what begins the next line of a comment or a quotation."""
+"""Between two words: a space, or a line's end with what begins the next line of a comment or a
+quotation."""
 _PATTERN = re.compile(rf"\b(?:{'|'.join(REWRITES)})\b".replace(" ", _GAP), re.IGNORECASE)
 _FOREIGN = frozenset({"vendor", "node_modules", "__pycache__", "explorer", "dist"})
 _SUFFIXES = frozenset({".py", ".md", ".html", ".js", ".css"})
@@ -31,7 +32,8 @@ _QUOTED = re.compile(r"`[^`\n]*`")
 
 
 def riddles_in(text: str) -> Iterator[tuple[int, str]]:
-    """Line number and phrase of each hit, also of a phrase that a line break divides. Code between backticks is left out."""
+    """Line number and phrase of each hit, also of a phrase that a line break divides. Code between
+    backticks is left out."""
     prose = _QUOTED.sub(lambda found: " " * len(found[0]), text)
     for found in _PATTERN.finditer(prose):
         yield text.count("\n", 0, found.start()) + 1, found[0]

@@ -1,4 +1,5 @@
-"""What no tracked file may hold: registry addresses, a machine's paths, credentials, traces of how a text was made.
+"""What no tracked file may hold: registry addresses, a machine's paths, credentials, traces of how
+a text was made.
 
 The patterns are put together from pieces so that this file passes its own check.
 """
@@ -34,7 +35,8 @@ FORBIDDEN_IN_LOCKS: Mapping[str, re.Pattern[str]] = {
 
 
 def tracked_files(root: Path) -> list[Path]:
-    """Paths relative to `root` of what git tracks and the tree still has; works whoever owns the checkout."""
+    """Paths relative to `root` of what git tracks and the tree still has; works whoever owns the
+    checkout."""
     command = ["git", "-c", f"safe.directory={root}", "-C", str(root), "ls-files", "-z"]
     names = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
     return [Path(name) for name in names if name and (root / name).is_file()]

@@ -1,6 +1,7 @@
 """Keeps docs/REQUIREMENTS.md and the tests' `requirement` marks saying the same, both ways.
 
-`python -m tests.architecture.requirements_map` reports differences; with `--write` it rewrites the lists of tests and keeps the prose.
+`python -m tests.architecture.requirements_map` reports differences; with `--write` it rewrites the
+lists of tests and keeps the prose.
 """
 
 import ast
@@ -43,7 +44,8 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A test (`tests/….py::[Class::]name`) that claims to prove `row`; `hollow` says why it cannot, if so."""
+    """A test (`tests/….py::[Class::]name`) that claims to prove `row`; `hollow` says why it cannot,
+    if so."""
 
     node: str
     row: str
@@ -52,7 +54,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One section of the document: its heading and prose as they stand, its state, the tests it lists."""
+    """One section of the document: its heading and prose as they stand, its state, the tests it
+    lists."""
 
     id: str
     prose: str
@@ -60,13 +63,15 @@ class Row:
     tests: tuple[str, ...]
 
 
-# ---- the marks -----------------------------------------------------------------------------------------------------
+# ---- the marks
+# ------------------------------------------------------------------------------------------
 
 
 def read_marks(root: Path) -> list[Mark]:
     """Every `requirement` mark on a test under `root`/tests, found without importing anything.
 
-    A test in a suite class counts where a collected class inherits the suite: contract suites live in files of their own.
+    A test in a suite class counts where a collected class inherits the suite: contract suites live
+    in files of their own.
     """
     texts = {
         path: path.read_text(encoding="utf-8")
@@ -155,11 +160,13 @@ def _inherited_suites(files: Mapping[Path, ast.Module]) -> frozenset[str]:
     return frozenset(found)
 
 
-# ---- the document --------------------------------------------------------------------------------------------------
+# ---- the document
+# --------------------------------------------------------------------------------------------------
 
 
 def read_rows(text: str) -> list[Row]:
-    """The document's sections, in its order. A section is a heading, prose, one `State:` line, then a list of tests."""
+    """The document's sections, in its order. A section is a heading, prose, one `State:` line, then
+    a list of tests."""
     return [_read_section(section) for section in _sections(text) if _HEADING.match(section)]
 
 
@@ -190,7 +197,8 @@ def render(row: Row) -> str:
 
 
 def rewrite(text: str, marks: Sequence[Mark]) -> str:
-    """`text` with each section's tests as marked. `proven` is a person's word: only tests that come or go move a state."""
+    """`text` with each section's tests as marked. `proven` is a person's word: only tests that come
+    or go move a state."""
     sections = _sections(text)
     for index, section in enumerate(sections):
         if _HEADING.match(section):
@@ -210,7 +218,8 @@ def _proofs(row_id: str, marks: Sequence[Mark]) -> tuple[str, ...]:
     return tuple(sorted({mark.node for mark in marks if mark.row == row_id and mark.hollow is None}))
 
 
-# ---- the differences -----------------------------------------------------------------------------------------------
+# ---- the differences
+# -----------------------------------------------------------------------------------------------
 
 
 def problems(text: str, marks: Sequence[Mark]) -> list[str]:

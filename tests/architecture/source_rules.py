@@ -1,6 +1,8 @@
-"""The rules of the project that import-linter and ruff cannot say, as pure functions over a source tree.
+"""The rules of the project that import-linter and ruff cannot say, as pure functions over a source
+tree.
 
-Each check takes the checkout's root and returns violations; test_source_rules.py runs them here and on made-up trees.
+Each check takes the checkout's root and returns violations; test_source_rules.py runs them here and
+on made-up trees.
 """
 
 import ast
@@ -35,7 +37,8 @@ IMPURE_MODULES = (
     | {"asyncio", "concurrent", "multiprocessing", "signal", "subprocess", "threading"}
     | {"random", "secrets", "time", "uuid"}
 )
-"""Standard modules that do I/O, or read the clock or a source of randomness: times and ids are arguments in `domain`."""
+"""Standard modules that do I/O, or read the clock or a source of randomness: times and ids are
+arguments in `domain`."""
 
 CLOCK_CALLS = frozenset({"now", "today", "utcnow"})
 ENVIRONMENT_NAMES = frozenset({"environ", "environb", "getenv", "getenvb", "putenv", "unsetenv"})
@@ -84,7 +87,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """One imported name: `module` is absolute (`""` where relative), `name` set for `from module import name`."""
+    """One imported name: `module` is absolute (`""` where relative), `name` set for
+    `from module import name`."""
 
     line: int
     module: str
@@ -104,7 +108,8 @@ class Import:
 
 
 def read_sources(root: Path) -> Iterator[Source]:
-    """Every Python file of the project under `root`, in path order. One at a time: trees of all files take a gigabyte."""
+    """Every Python file of the project under `root`, in path order. One at a time: trees of all
+    files take a gigabyte."""
     paths = sorted(
         path
         for folder in CODE_FOLDERS
@@ -129,7 +134,8 @@ def imports_in(nodes: Iterable[ast.AST]) -> Iterator[Import]:
 
 
 def layers_point_inwards(source: Source) -> Iterator[Violation]:
-    """interfaces → infrastructure → application → domain; interfaces enter infrastructure by its doors only."""
+    """interfaces → infrastructure → application → domain; interfaces enter infrastructure by its
+    doors only."""
     if source.layer is None:
         return
     outward = LAYERS[LAYERS.index(source.layer) + 1 :]
@@ -201,7 +207,8 @@ def nothing_hides_behind_type_checking(source: Source) -> Iterator[Violation]:
 
 
 def imports_stand_at_the_top(source: Source) -> Iterator[Violation]:
-    """Except the CLI's command loaders, the builders of heavy adapters, the way into the console, and the guides."""
+    """Except the CLI's command loaders, the builders of heavy adapters, the way into the console,
+    and the guides."""
     if source.path in LOADED_ON_USE or source.path.is_relative_to(ASSEMBLY) or source.path.is_relative_to(CLI):
         return
     if not any(found.is_indented for found in source.imports):
@@ -242,7 +249,8 @@ RULES: tuple[Callable[[Source], Iterator[Violation]], ...] = (
 
 
 def overlong_files(lengths: Mapping[str, int], allowed: Mapping[str, str]) -> list[Violation]:
-    """Files over MAX_LINES that `allowed` (path → reason) does not name, and names there that are no longer needed."""
+    """Files over MAX_LINES that `allowed` (path → reason) does not name, and names there that are
+    no longer needed."""
     too_long = [
         Violation(path, MAX_LINES + 1, f"{length} lines; a file over {MAX_LINES} answers more than one question")
         for path, length in lengths.items()

@@ -1,5 +1,5 @@
-"""docs/guides/attacks.md and security.md: every row names its tests, and every test they name is there; every attack that is tried is a row
-of the former."""
+"""docs/guides/attacks.md and security.md: every row names its tests, and every test they name is
+there; every attack that is tried is a row of the former."""
 
 import ast
 import re
@@ -29,7 +29,8 @@ def rows(document: str) -> list[str]:
 
 
 def faults(document: str, root: Path) -> list[str]:
-    """Rows without a test or an explanation, tests that are not there, and tests of attacks that no row names."""
+    """Rows without a test or an explanation, tests that are not there, and tests of attacks that no
+    row names."""
     found = []
     named: set[tuple[str, str]] = set()
     for row in rows(document):

@@ -1,4 +1,5 @@
-"""The schema of the Helm chart's values knows which settings there are, and which of them are secrets."""
+"""The schema of the Helm chart's values knows which settings there are, and which of them are
+secrets."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""The documentation's site has every page in its navigation, and what is written from the code is current."""
+"""The documentation's site has every page in its navigation, and what is written from the code is
+current."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""A field of an agent or an MCP server is in the domain, the HTTP bodies, the HTTP view and the form."""
+"""A field of an agent or an MCP server is in the domain, the HTTP bodies, the HTTP view and the
+form."""
 
 import re
 from dataclasses import fields

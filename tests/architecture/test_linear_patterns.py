@@ -1,5 +1,6 @@
-"""Regular expressions of the service: none takes more than linear time, used as the source uses it, since users, models and
-servers choose the text. Each is run on hostile texts made of its own literals."""
+"""Regular expressions of the service: none takes more than linear time, used as the source uses it,
+since users, models and servers choose the text. Each is run on hostile texts made of its own
+literals."""
 
 import ast
 import importlib
@@ -41,7 +42,8 @@ def hostile_texts(pattern: str) -> Iterator[str]:
 
 
 def is_linear(pattern: "re.Pattern[str] | re.Pattern[bytes]", uses: frozenset[str]) -> bool:
-    """Whether every hostile text is done with in time. `uses` are the methods of the pattern that are called."""
+    """Whether every hostile text is done with in time. `uses` are the methods of the pattern that
+    are called."""
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     try:
         for text in hostile_texts(source):

@@ -1,4 +1,5 @@
-"""Code of earlier revisions works with the schema while a service is upgraded, or the revision says that it does not."""
+"""Code of earlier revisions works with the schema while a service is upgraded, or the revision says
+that it does not."""
 
 import ast
 import re

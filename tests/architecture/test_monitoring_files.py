@@ -44,7 +44,8 @@ def test_the_dashboard_shows_every_metric() -> None:
 
 @pytest.mark.requirement("G2")
 def test_no_label_grows_with_what_users_store() -> None:
-    """What is labelled takes memory for ever. Models are bounded (`MAX_MODELS`), paths are those of routes."""
+    """What is labelled takes memory for ever. Models are bounded (`MAX_MODELS`), paths are those of
+    routes."""
     labels = {
         label
         for collector in set(Instruments(version="1").registry._collector_to_names)

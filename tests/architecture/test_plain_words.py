@@ -1,4 +1,5 @@
-"""The words of the product: phrases that a reader has to guess at are in no source file and no page."""
+"""The words of the product: phrases that a reader has to guess at are in no source file and no
+page."""
 
 from pathlib import Path
 

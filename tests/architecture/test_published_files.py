@@ -1,4 +1,5 @@
-"""No tracked file holds what the project never contains, and each pattern does match what it is there for."""
+"""No tracked file holds what the project never contains, and each pattern does match what it is
+there for."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""docs/REQUIREMENTS.md lists exactly the tests that carry a row's mark, and the check notices when it does not."""
+"""docs/REQUIREMENTS.md lists exactly the tests that carry a row's mark, and the check notices when
+it does not."""
 
 from pathlib import Path
 

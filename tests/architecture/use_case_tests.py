@@ -1,8 +1,9 @@
 """Which use cases have a unit-test file at the mirrored path, as pure functions over a checkout.
 
 A use case is a class of `src/application` with an async method `execute`. Its test file is
-`tests/unit/application/<slice>/test_<module>.py`, and constructs the class. A slice has its reads in one `queries.py`;
-each of them may have a test file with the name of its class instead: `test_get_agent.py` of `GetAgent`.
+`tests/unit/application/<slice>/test_<module>.py`, and constructs the class. A slice has its reads
+in one `queries.py`; each of them may have a test file with the name of its class instead:
+`test_get_agent.py` of `GetAgent`.
 """
 
 import ast
@@ -12,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 OPEN = Path(__file__).parent / "untested_use_cases.txt"
-"""Use cases that have no such file yet, a line each: `slice/module.py ClassName`. The list only becomes shorter."""
+"""Use cases that have no such file yet, a line each: `slice/module.py ClassName`. The list only
+becomes shorter."""
 
 APPLICATION = Path("src/application")
 UNIT_TESTS = Path("tests/unit/application")

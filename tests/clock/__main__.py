@@ -1,4 +1,5 @@
-"""All tests at other moments and in other time zones: `python -m tests.clock --cases "year decade" -- -n 3`, or `make test-clock`."""
+"""All tests at other moments and in other time zones:
+`python -m tests.clock --cases "year decade" -- -n 3`, or `make test-clock`."""
 
 import argparse
 import os
@@ -17,7 +18,8 @@ DESELECTED = {
         "libfaketime opens shared memory in every program, which the confined interpreter may not"
     ),
 }
-"""Tests that cannot pass with a moved clock though neither they nor the product are wrong, and why."""
+"""Tests that cannot pass with a moved clock though neither they nor the product are wrong, and
+why."""
 DESELECTED_IN = {
     "decade": {
         "tests/documents/test_pages_other.py::test_the_commands_of_a_page_work_as_written[examples/README.md]": (

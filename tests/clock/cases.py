@@ -1,4 +1,5 @@
-"""Moments and time zones at which the whole suite must pass: each case is a start of the clock, from where it runs normally."""
+"""Moments and time zones at which the whole suite must pass: each case is a start of the clock,
+from where it runs normally."""
 
 from calendar import SUNDAY, isleap
 from collections.abc import Callable
@@ -6,12 +7,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 BEFORE = timedelta(minutes=5)
-"""How long before a change of day, year or summer time the clock starts: the suite runs across it."""
+"""How long before a change of day, year or summer time the clock starts: the suite runs across
+it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockCase:
-    """A time zone, and what the clock says when the tests start. `start` takes the real time; both are UTC."""
+    """A time zone, and what the clock says when the tests start. `start` takes the real time; both
+    are UTC."""
 
     name: str
     zone: str
@@ -62,4 +65,5 @@ CASES = (
     ClockCase(name="leap-day", zone="Australia/Lord_Howe", start=_just_before(_leap_day)),
     ClockCase(name="summer-time", zone="Europe/Berlin", start=_just_before(_summer_time)),
 )
-"""The zones are 14 hours ahead of UTC to 7 behind it, some by parts of an hour. No case is in UTC: `make test` mostly is."""
+"""The zones are 14 hours ahead of UTC to 7 behind it, some by parts of an hour. No case is in UTC:
+`make test` mostly is."""

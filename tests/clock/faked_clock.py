@@ -1,4 +1,5 @@
-"""Environment in which programs see a moved clock: libfaketime, with what corrects its waits (`real_waits.c`)."""
+"""Environment in which programs see a moved clock: libfaketime, with what corrects its waits
+(`real_waits.c`)."""
 
 import os
 import subprocess
@@ -27,11 +28,13 @@ def faked_clock(case: ClockCase, now: datetime, inherited: Mapping[str, str]) ->
     moved = {
         **inherited,
         "TZ": case.zone,
-        # MCP servers and clients measure durations with the monotonic clock, and the kernel knows only its own.
+        # MCP servers and clients measure durations with the monotonic clock, and the kernel knows
+        # only its own.
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         # Otherwise each wait on a condition, of which Python's threads make many, ends at once.
         "FAKETIME_FORCE_MONOTONIC_FIX": "0",
-        # Times of files are real: with moved ones every start of a Python would compile all modules again.
+        # Times of files are real: with moved ones every start of a Python would compile all modules
+        # again.
         "NO_FAKE_STAT": "1",
         "FAKETIME": f"{offset:+d}",
         "LD_PRELOAD": f"{_real_waits()} {_libfaketime()}",

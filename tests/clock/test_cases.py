@@ -1,4 +1,5 @@
-"""The moments at which `make test-clock` starts the clock are ahead, and just before the change that their case is about."""
+"""The moments at which `make test-clock` starts the clock are ahead, and just before the change
+that their case is about."""
 
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo

@@ -1,8 +1,9 @@
 """Runs every contract test once per leg.
 
-To add a leg: write a class with `__init__(self, request: pytest.FixtureRequest)` and `open(*organizations)` as
-`tests.contract.stores.Leg` says, and name it in LEGS. It takes fixtures (a temporary directory, the address of a
-database server of the session) with `request.getfixturevalue`.
+To add a leg: write a class with `__init__(self, request: pytest.FixtureRequest)` and
+`open(*organizations)` as `tests.contract.stores.Leg` says, and name it in LEGS. It takes fixtures
+(a temporary directory, the address of a database server of the session) with
+`request.getfixturevalue`.
 """
 
 from collections.abc import AsyncIterator, Callable

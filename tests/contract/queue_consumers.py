@@ -1,4 +1,5 @@
-"""What the tests of run queues put behind one: a handler that notes what it is given, and a consumer that is stopped."""
+"""What the tests of run queues put behind one: a handler that notes what it is given, and a
+consumer that is stopped."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,5 @@
-"""The acts of a story about runs: what clients, workers and time do, what each must come to, and what must hold after it."""
+"""The acts of a story about runs: what clients, workers and time do, what each must come to, and
+what must hold after it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -7,7 +8,8 @@ from functools import partial
 
 import pytest
 
-from application.runs.ports import KEY_LIFETIME, RunFilter
+from application.runs.new_run import KEY_LIFETIME
+from application.runs.ports import RunFilter
 from application.runs.resume_run import ClientToolResult, ResumeRunCommand
 from application.runs.start_run import StartRunCommand
 from application.threads.append_message import AppendMessageCommand
@@ -28,7 +30,8 @@ MAX_RUNS = 8
 
 
 class RunActs:
-    """One story. Numbers choose among what there is, so that no act fails to apply. `seen` counts what happened."""
+    """One story. Numbers choose among what there is, so that no act fails to apply. `seen` counts
+    what happened."""
 
     def __init__(self, harness: StoredRunHarness) -> None:
         self.harness = harness
@@ -305,7 +308,8 @@ class RunActs:
         return [working for working in self.harness.workers if working.is_alive]
 
     async def _is_next(self, run: Run) -> bool:
-        """Whether a queued run is the one to be had on its thread: begun ones first, then by age."""
+        """Whether a queued run is the one to be had on its thread: begun ones first, then by
+        age."""
         others = await self._runs(run.thread_id)
         queue = sorted(
             (other for other in others if other.status is RunStatus.QUEUED),

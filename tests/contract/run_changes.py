@@ -31,7 +31,8 @@ async def resume(
     actor: str,
     at: datetime,
 ) -> Run:
-    """The run after it was given these, with the results of `settled`. Raises what `Resumption` raises, and NOT_FOUND."""
+    """The run after it was given these, with the results of `settled`. Raises what `Resumption`
+    raises, and NOT_FOUND."""
     results = {call.id: call.outcome[0] for call in settled}
     given = Resumption(results=results, answers=answers, outcomes=outcomes, actor=actor, at=at)
     changed = await runs.change(organization_id, run_id, given.decide)

@@ -1,8 +1,9 @@
-"""A harness over any backend whose workers can be stopped at every step they store: frozen, killed there, or let on.
+"""A harness over any backend whose workers can be stopped at every step they store: frozen, killed
+there, or let on.
 
-The use cases are the real ones; models, servers and the clock are in memory. What a worker must never do (send a call that
-is not recorded, ask a model about calls without results) is noted in `faults` where it happens, since inside a run an
-exception would only be a failed tool.
+The use cases are the real ones; models, servers and the clock are in memory. What a worker must
+never do (send a call that is not recorded, ask a model about calls without results) is noted in
+`faults` where it happens, since inside a run an exception would only be a failed tool.
 """
 
 import asyncio
@@ -46,8 +47,8 @@ WAIT_S = 30.0
 """Longer than anything takes here; a play that hangs fails by it."""
 
 TOOLS = ("mcp__s__write", "mcp__s__guard", "mcp__s__put", "mcp__s__ask", ToolType.SEND_EMAIL.value)
-"""By the bits of a plan's numbers: may not be repeated; the same, but a person decides after a crash; may be repeated; needs
-an approval; is displayed."""
+"""By the bits of a plan's numbers: may not be repeated; the same, but a person decides after a
+crash; may be repeated; needs an approval; is displayed."""
 _POLICIES = ToolPolicies(
     rules=(
         (
@@ -61,12 +62,14 @@ _POLICIES = ToolPolicies(
 
 
 def input_of(label: int, plan: tuple[int, ...]) -> str:
-    """What a run is asked: its number, and for each turn the tools to call. The model does as it is told."""
+    """What a run is asked: its number, and for each turn the tools to call. The model does as it is
+    told."""
     return json.dumps({"run": label, "plan": plan})
 
 
 class SteppingJournal:
-    """The `RunJournal` port of one worker, which stands still before and after each step until it is let on."""
+    """The `RunJournal` port of one worker, which stands still before and after each step until it
+    is let on."""
 
     def __init__(self, stores: Stores, faults: list[str]) -> None:
         self._stores = stores
@@ -184,7 +187,8 @@ class Working:
 
 @dataclass(slots=True)
 class Seen:
-    """What happened outside: `sends` by tool call, `prompts` the texts users said in each request, by its run."""
+    """What happened outside: `sends` by tool call, `prompts` the texts users said in each request,
+    by its run."""
 
     sends: Counter[str] = field(default_factory=Counter)
     prompts: list[tuple[RunId, tuple[str, ...]]] = field(default_factory=list)

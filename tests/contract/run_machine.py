@@ -1,6 +1,8 @@
-"""Clients, workers, crashes and time as rules of a state machine, over the real use cases and any backend.
+"""Clients, workers, crashes and time as rules of a state machine, over the real use cases and any
+backend.
 
-Rules never fail to apply: numbers choose among what there is, so that a story does not depend on how far another came.
+Rules never fail to apply: numbers choose among what there is, so that a story does not depend on
+how far another came.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ from contextlib import AsyncExitStack
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from application.runs.ports import KEY_LIFETIME
+from application.runs.new_run import KEY_LIFETIME
 from domain.ids import ThreadId
 from domain.runs.run import MultitaskStrategy
 from tests.builders import ORG, an_organization
@@ -107,12 +109,14 @@ class RunMachine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS)
     def kill(self, number: int) -> None:
-        """A worker dies where it stands: before or after a step is stored, after or before a call is sent."""
+        """A worker dies where it stands: before or after a step is stored, after or before a call
+        is sent."""
         self.play(self.acts.kill(number))
 
     @rule(number=NUMBERS, steps=STEPS)
     def crash(self, number: int, steps: int) -> None:
-        """A worker dies after some steps; its lease lapses, and the next worker takes its run up."""
+        """A worker dies after some steps; its lease lapses, and the next worker takes its run
+        up."""
         self.play(self.acts.work(number, steps))
         self.play(self.acts.kill(number))
         self.play(self.acts.lose_leases(spared=number))
@@ -120,7 +124,8 @@ class RunMachine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, steps=STEPS)
     def revive(self, number: int, steps: int) -> None:
-        """A worker is frozen until another has its run, and then goes on as if nothing had happened."""
+        """A worker is frozen until another has its run, and then goes on as if nothing had
+        happened."""
         self.play(self.acts.revive(number, steps))
 
     @rule(thread=st.sampled_from(THREADS), plan=st.sampled_from([(24,), (26, 18)]), approve=st.booleans())

@@ -1,4 +1,4 @@
-"""Plays random acts of clients, workers and time on runs, with stale leases too, and checks the invariants after each."""
+"""Random acts of clients, workers and time on runs, stale leases too; invariants after each."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -119,7 +119,8 @@ class Play:
         return candidates[number % len(candidates)]
 
     async def end(self) -> None:
-        """Let everything come to an end: whatever happened before, no run is stuck. Then look at all that is stored."""
+        """Let everything come to an end: whatever happened before, no run is stuck. Then look at
+        all that is stored."""
         for _ in range(4 * MAX_RUNS):
             self.now += LEASE_S * 2
             for run in await self._runs():
@@ -169,7 +170,7 @@ class Play:
 
     async def _act_on_a_run(self, act: Act, first: int, second: int) -> None:
         runs = sorted(await self._runs(), key=lambda run: run.id)
-        # A story goes further when acts fall where they can do something; where they cannot, the suites are precise.
+        # Acts fall where they can do something; where they cannot, the suites are precise.
         fitting = {
             Act.CLAIM: [run for run in runs if run.status is RunStatus.QUEUED],
             Act.CANCEL: [run for run in runs if not run.status.is_terminal],
@@ -345,7 +346,7 @@ class Play:
                 assert run.cancel_requested_by, f"the request to stop {run.id} is forgotten"
             assert bool(run.pending) is waits
             assert not (waits and run.cancel_requested_by), f"{run.id} waits although it was asked to stop"
-            # All waiting is for displayed calls here, which the message of a queued run would settle.
+            # All waits are for displayed calls, which the message of a queued run would settle.
             behind = [other.id for other in runs if other.thread_id == run.thread_id and not other.status.is_terminal]
             assert not waits or behind == [run.id], f"{run.id} waits before {behind}"
 
@@ -362,7 +363,8 @@ class Play:
 
 
 async def assert_ended_whole(stores: Stores, run: Run) -> None:
-    """Gapless events that end with the run's end, every call settled and answered once, every message announced."""
+    """Gapless events that end with the run's end, every call settled and answered once, every
+    message announced."""
     events = await stores.runs.events(ORG, run.id, after_seq=0, limit=1000)
     assert [event.seq for event in events] == list(range(1, run.last_seq + 1))
     endings = [event for event in events if event.type.value == f"run.{run.status}"]
@@ -382,7 +384,7 @@ def ends_at_claim(run: Run) -> bool:
 
 
 def stays_unfinished(run: Run) -> bool:
-    """All waiting is for displayed calls here, and those are settled when the thread's next message comes."""
+    """All waits are for displayed calls, which the thread's next message settles."""
     return not run.status.is_terminal and run.status is not RunStatus.REQUIRES_ACTION
 
 

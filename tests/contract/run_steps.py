@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
-from application.runs.ports import ClaimedRun, IdempotencyKey, StartedRun
+from application.runs.new_run import IdempotencyKey, StartedRun
+from application.runs.ports import ClaimedRun
 from domain.ids import OrganizationId, RunId, ThreadId, WorkerId, message_id
 from domain.runs.audit_trail import run_ended_audit, tool_call_audit
 from domain.runs.closing import tool_message

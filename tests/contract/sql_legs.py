@@ -198,7 +198,8 @@ class SqliteLeg:
 
 
 class CachedSqliteLeg(SqliteLeg):
-    """The same with rows kept in memory, as the embedded service runs it, and everything stored by the thread that writes."""
+    """The same with rows kept in memory, as the embedded service runs it, and everything stored by
+    the thread that writes."""
 
     synchronous = "full"
 
@@ -222,7 +223,8 @@ class PostgresLeg:
 
 
 class CachedPostgresLeg:
-    """The same with rows kept in memory, as each of several processes runs it: what it does it hears of as well."""
+    """The same with rows kept in memory, as each of several processes runs it: what it does it
+    hears of as well."""
 
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._databases = cast(PostgresDatabases, request.getfixturevalue("postgres_databases"))

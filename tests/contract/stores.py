@@ -198,7 +198,8 @@ class Stores:
 
 
 class Leg(Protocol):
-    """A backend. One is made for each test; `open` may be called several times in a test (property tests do)."""
+    """A backend. One is made for each test; `open` may be called several times in a test (property
+    tests do)."""
 
     def open(self, *organizations: Organization) -> AbstractAsyncContextManager[Stores]:
         """A fresh, otherwise empty backend that holds these organizations (without keys)."""

@@ -1,4 +1,5 @@
-"""The contract of `AuditLog`. That stores write their entries with their changes is in the stores' own suites."""
+"""The contract of `AuditLog`. That stores write their entries with their changes is in the stores'
+own suites."""
 
 from functools import partial
 

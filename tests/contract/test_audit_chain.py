@@ -294,7 +294,8 @@ async def test_what_is_not_sealed_is_not_pruned(trail: Trail) -> None:
 
 @pytest.mark.requirement("C5")
 async def test_a_chain_whose_head_was_signed_by_somebody_else_is_neither_sealed_over_nor_pruned(trail: Trail) -> None:
-    """The stranger's key is unknown in the head and known at the last seal, as if the end had been cut off."""
+    """The stranger's key is unknown in the head and known at the last seal, as if the end had been
+    cut off."""
     await trail.record(1)
     await trail.sealed()
     stranger = await GivenSealKeys(b"s" * 32, OLD).all()

@@ -1,4 +1,5 @@
-"""The contract of circuit breakers that processes share, in memory and over both databases; and how fast others hear of them."""
+"""The contract of circuit breakers that processes share, in memory and over both databases; and how
+fast others hear of them."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""What every store does about canary tokens: agents keep them, and a halted run closes its thread until it is released."""
+"""What every store does about canary tokens: agents keep them, and a halted run closes its thread
+until it is released."""
 
 from dataclasses import replace
 

@@ -21,7 +21,8 @@ pytestmark = pytest.mark.requirement("E7", "U6")
 async def send(
     stores: Stores, number: int, receiver: str = RECEIVER, *, status: int | None = None, team: str | None = None
 ) -> None:
-    """A run of that number ends, and its webhook is announced that it has; `status` is what the receiver answers."""
+    """A run of that number ends, and its webhook is announced that it has; `status` is what the
+    receiver answers."""
     thread_id = a_thread_id(10 + number)
     if team is not None:
         await grouped(stores)

@@ -73,7 +73,8 @@ class FairQueue:
         called: str | None = None,
         max_running: int | None = None,
     ) -> None:
-        """Start runs of an agent on threads of their own, and submit them. `max_running` is that of a new agent."""
+        """Start runs of an agent on threads of their own, and submit them. `max_running` is that of
+        a new agent."""
         agent_number = int(organization_id[-1]) * 1_000 + agent
         agent_id = AgentId(numbered("agt", agent_number))
         if await self.stores.agents.get(organization_id, agent_id) is None:

@@ -1,4 +1,5 @@
-"""LanguageModel: why a reply ended, as each adapter learns it from real payloads of its wire, streamed and whole."""
+"""LanguageModel: why a reply ended, as each adapter learns it from real payloads of its wire,
+streamed and whole."""
 
 import json
 from collections.abc import Callable

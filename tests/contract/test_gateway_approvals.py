@@ -1,4 +1,5 @@
-"""The contract of `GatewayApprovals` and `LostCalls`: calls that wait for a person, and calls that nobody settles."""
+"""The contract of `GatewayApprovals` and `LostCalls`: calls that wait for a person, and calls that
+nobody settles."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""The contract of `GatewayNotes` and `ExpiredNotes`: questions, answers and cancellations between processes."""
+"""The contract of `GatewayNotes` and `ExpiredNotes`: questions, answers and cancellations between
+processes."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""What holds for every LanguageModel: scripted, and over all wires against a mock provider that others wrote."""
+"""What holds for every LanguageModel: scripted, and over all wires against a mock provider that
+others wrote."""
 
 import asyncio
 import json
@@ -33,8 +34,9 @@ CALLS: tuple[tuple[str, JsonObject], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """A model under test. `say` prepares its next reply; `say_and_hang` one that stops in the middle; `was_cut_off`
-    tells whether the other side noticed that nobody reads any more; `refuse` makes the next request fail."""
+    """A model under test. `say` prepares its next reply; `say_and_hang` one that stops in the
+    middle; `was_cut_off` tells whether the other side noticed that nobody reads any more; `refuse`
+    makes the next request fail."""
 
     name: str
     model: LanguageModel
@@ -45,7 +47,8 @@ class Backend:
 
 
 class HangingSleep:
-    """Stands in for the pauses between pieces: the third one never ends, and is told when it is given up."""
+    """Stands in for the pauses between pieces: the third one never ends, and is told when it is
+    given up."""
 
     def __init__(self) -> None:
         self.calls = 0

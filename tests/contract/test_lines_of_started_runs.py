@@ -1,4 +1,5 @@
-"""The line in which a started run waits: what its store tells the queue of the process is what a read would find."""
+"""The line in which a started run waits: what its store tells the queue of the process is what a
+read would find."""
 
 from dataclasses import replace
 

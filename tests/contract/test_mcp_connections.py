@@ -1,4 +1,5 @@
-"""The contract of live MCP connections, over scripted servers and over the SDK with a real process."""
+"""The contract of live MCP connections, over scripted servers and over the SDK with a real
+process."""
 
 import asyncio
 import json
@@ -52,7 +53,8 @@ OTHER_SERVER = McpServerId("mcp_00000000000000000000000002")
 
 
 class Leg(Protocol):
-    """One adapter with a server `started` that has the tools of plain_server.py, and `missing`, which cannot start."""
+    """One adapter with a server `started` that has the tools of plain_server.py, and `missing`,
+    which cannot start."""
 
     @property
     def connections(self) -> McpConnections: ...

@@ -8,7 +8,8 @@ from unittest.mock import create_autospec
 
 import pytest
 
-from application.mcp.ports import InstallProgress, McpInstaller, McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstaller, McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import InstallProgress
 from domain.ids import McpServerId
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from infrastructure.mcp.containers.engine import ContainerEngine

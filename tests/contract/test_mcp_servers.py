@@ -10,18 +10,10 @@ from application.system.pages import PageRequest
 from domain.audit.event import AuditAction, AuditEvent
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import McpServerId
+from domain.mcp.behavior import ConnectionLoss, ElicitationPolicy, OutputValidation, PassingPolicy
 from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.installation import Installation
-from domain.mcp.server import (
-    ConnectionLoss,
-    ElicitationPolicy,
-    Isolation,
-    McpServer,
-    McpServerConfig,
-    McpServerKind,
-    OutputValidation,
-    PassingPolicy,
-)
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from domain.rate_limit import RateLimit
 from tests.builders import ORG, OTHER_ORG, SERVER, a_catalog, a_server, after, an_audit_event, numbered
 from tests.contract.paging import all_of

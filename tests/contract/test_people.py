@@ -1,4 +1,5 @@
-"""The contracts of `IdentityProviderStore`, `IdentityProviderDirectory`, `UserStore` and `UserAccess`."""
+"""The contracts of `IdentityProviderStore`, `IdentityProviderDirectory`, `UserStore` and
+`UserAccess`."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,4 +1,5 @@
-"""The provider's items of a reply: stored with its message, and read by the next claim of the thread alone."""
+"""The provider's items of a reply: stored with its message, and read by the next claim of the
+thread alone."""
 
 from dataclasses import replace
 from functools import partial

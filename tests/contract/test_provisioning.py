@@ -1,4 +1,5 @@
-"""The contracts of `ScimTokens`, `ProvisionedUserStore`, `ProvisionedAccess`, `GroupStore` and `GroupNames`."""
+"""The contracts of `ScimTokens`, `ProvisionedUserStore`, `ProvisionedAccess`, `GroupStore` and
+`GroupNames`."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""What every store promises of push configs: states are stored with the step that makes them, and gone with the config."""
+"""What every store promises of push configs: states are stored with the step that makes them, and
+gone with the config."""
 
 import json
 from dataclasses import replace

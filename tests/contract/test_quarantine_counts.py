@@ -1,4 +1,5 @@
-"""The contract of `QuarantineCounts`: what waits for a person in the present lists of an organization's servers."""
+"""The contract of `QuarantineCounts`: what waits for a person in the present lists of an
+organization's servers."""
 
 from dataclasses import replace
 

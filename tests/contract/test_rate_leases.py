@@ -1,4 +1,5 @@
-"""The contract of token buckets that processes share, in memory and over both databases; and rates over several processes."""
+"""The contract of token buckets that processes share, in memory and over both databases; and rates
+over several processes."""
 
 import asyncio
 from collections.abc import AsyncIterator

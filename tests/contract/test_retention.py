@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from application.retention.ports import Removed, SweepLock, ThreadPlace
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from domain.approvals.approval import ApprovalState
 from domain.errors import ServiceError
 from domain.ids import OrganizationId, RunId, SourceId, ThreadId, ToolCallId

@@ -1,4 +1,5 @@
-"""The contract of `RunStore.start` with a bound of the queue: exact, whatever starts at the same time."""
+"""The contract of `RunStore.start` with a bound of the queue: exact, whatever starts at the same
+time."""
 
 import asyncio
 from dataclasses import replace
@@ -6,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from application.runs.ports import IdempotencyKey, NewRun, StartedRun
+from application.runs.new_run import IdempotencyKey, NewRun, StartedRun
 from domain.errors import ServiceError
 from domain.ids import AgentId, ApiKeyId
 from domain.runs.admission import Admission, UserBound

@@ -1,4 +1,5 @@
-"""What the run stores, the leases and the journal promise to those who follow a run: a wake-up after each commit."""
+"""What the run stores, the leases and the journal promise to those who follow a run: a wake-up
+after each commit."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

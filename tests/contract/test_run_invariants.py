@@ -1,4 +1,5 @@
-"""Whatever clients, workers and time do to runs, in any order: what must always hold holds, and no run is stuck."""
+"""Whatever clients, workers and time do to runs, in any order: what must always hold holds, and no
+run is stuck."""
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings

@@ -1,4 +1,5 @@
-"""The contract of `RunJournal`: one step is stored whole or not at all, and only by the lease's holder."""
+"""The contract of `RunJournal`: one step is stored whole or not at all, and only by the lease's
+holder."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -291,7 +291,8 @@ async def test_a_paused_worker_whose_run_nobody_took_may_go_on(run_stores: Store
 
 @pytest.mark.requirement("E4", "E7")
 async def test_what_can_be_recovered_is_what_can_be_claimed_lapsed_runs_first(run_stores: Stores) -> None:
-    """Thread 1: a waiting run before a queued one. Thread 2: two queued. Thread 3: lapsed, one behind. Thread 4: ended."""
+    """Thread 1: a waiting run before a queued one. Thread 2: two queued. Thread 3: lapsed, one
+    behind. Thread 4: ended."""
     threads = [a_thread(a_thread_id(10 + number)) for number in (1, 2, 3, 4)]
     for thread in threads:
         await run_stores.threads.add(thread)

@@ -1,6 +1,8 @@
-"""Clients, workers, crashes and time in any order: what DESIGN says of runs holds after every act, and no run is stuck.
+"""Clients, workers, crashes and time in any order: what DESIGN says of runs holds after every act,
+and no run is stuck.
 
-`DRAGOMAN_DEEP_STORIES=N` plays N times as many stories, longer ones, others each time (`make chaos` does).
+`DRAGOMAN_DEEP_STORIES=N` plays N times as many stories, longer ones, others each time (`make chaos`
+does).
 """
 
 import os

@@ -1,4 +1,5 @@
-"""The contract of RunQueue and its consumer: every adapter rings for each submitted run, and one bad run harms no other."""
+"""The contract of RunQueue and its consumer: every adapter rings for each submitted run, and one
+bad run harms no other."""
 
 import asyncio
 import logging

@@ -71,7 +71,8 @@ async def test_an_unknown_run_is_none_and_has_nothing(run_stores: Stores) -> Non
 
 @pytest.fixture
 async def several(run_stores: Stores) -> Stores:
-    """Run 1 completed on the thread, run 2 queued there, run 3 in progress on another, by another agent."""
+    """Run 1 completed on the thread, run 2 queued there, run 3 in progress on another, by another
+    agent."""
     other_agent = an_agent(AgentId(numbered("agt", 2)), name="writer")
     await run_stores.agents.add(other_agent, an_audit_event(2, action=AuditAction.AGENT_CREATED))
     await run_stores.threads.add(a_thread(a_thread_id(2)))
@@ -128,7 +129,8 @@ async def test_runs_are_counted_and_read_by_their_last_change(several: Stores) -
 
 @pytest.fixture
 async def figured(run_stores: Stores) -> Stores:
-    """Runs 1 to 3, each on its own thread, with different figures; run 4 like run 3, and not begun."""
+    """Runs 1 to 3, each on its own thread, with different figures; run 4 like run 3, and not
+    begun."""
     for number, took, cost, tokens in ((1, 9.5, "0.002", 10), (2, 0.25, "0.3", 5), (3, 3.0, "0", 700)):
         thread = a_thread_id(10 + number)
         await run_stores.threads.add(a_thread(thread))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from application.runs.ports import NewRun
+from application.runs.new_run import NewRun
 from domain.runs.run import MultitaskStrategy, RunStatus
 from tests.builders import ORG, RUN, a_new_run, a_run_id, after
 from tests.contract.run_changes import messages_of

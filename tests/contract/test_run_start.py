@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from application.system.pages import PageRequest
 from domain.errors import ErrorKind, ServiceError
 from domain.runs.closing import DISPLAYED

@@ -1,4 +1,5 @@
-"""The contract of `RunLeases.claim` with a bound of the runs in progress: exact, whoever claims at the same time."""
+"""The contract of `RunLeases.claim` with a bound of the runs in progress: exact, whoever claims at
+the same time."""
 
 import asyncio
 from collections.abc import Sequence

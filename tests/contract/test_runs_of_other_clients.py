@@ -1,4 +1,5 @@
-"""What clients of other protocols send with a run, in the stores: their tools, instructions and history."""
+"""What clients of other protocols send with a run, in the stores: their tools, instructions and
+history."""
 
 from dataclasses import replace
 

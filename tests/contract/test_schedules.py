@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.ports import StartedRun
+from application.runs.new_run import StartedRun
 from application.schedules.ports import SCHEDULES_TOPIC, DueSchedule
 from application.system.pages import PageRequest
 from domain.audit.event import AuditAction

@@ -1,4 +1,5 @@
-"""What only the queue of many processes does: its jobs are rows, stored with the runs they ring for, and outlive consumers."""
+"""What only the queue of many processes does: its jobs are rows, stored with the runs they ring
+for, and outlive consumers."""
 
 import asyncio
 

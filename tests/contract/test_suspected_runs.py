@@ -1,4 +1,5 @@
-"""A run that ends its workers beside runs that wait: every other run completes, over every backend."""
+"""A run that ends its workers beside runs that wait: every other run completes, over every
+backend."""
 
 import asyncio
 from collections.abc import Callable
@@ -44,8 +45,8 @@ Act = Callable[[RunSession], None]
 
 
 class Lives:
-    """One worker after the other on the same database. Each ends with all of its runs when it executes KILLER, or always;
-    otherwise the model answers the runs that wait for it."""
+    """One worker after the other on the same database. Each ends with all of its runs when it
+    executes KILLER, or always; otherwise the model answers the runs that wait for it."""
 
     def __init__(
         self, stores: Stores, mocker: MockerFixture, *, killer_calls: bool = False, ends_always: bool = False

@@ -1,4 +1,5 @@
-"""The contract of `Wakeups`. A wake-up may come from afar, so positive waits have seconds; negative ones only look."""
+"""The contract of `Wakeups`. A wake-up may come from afar, so positive waits have seconds; negative
+ones only look."""
 
 import asyncio
 

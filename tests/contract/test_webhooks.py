@@ -1,4 +1,5 @@
-"""What every store promises of webhooks: announced with the event, sent by one at a time, gone with the run."""
+"""What every store promises of webhooks: announced with the event, sent by one at a time, gone with
+the run."""
 
 import asyncio
 import json
@@ -134,7 +135,8 @@ async def test_every_wait_and_the_end_after_it_are_announced(run_stores: Stores)
     (delivery,) = await taken(run_stores)
     assert json.loads(delivery.body)["data"] == run_to_json(waiting)
     assert waiting.pending
-    # D5: the next message of the thread settles what was displayed, and ends the run that nobody executes.
+    # D5: the next message of the thread settles what was displayed, and ends the run that nobody
+    # executes.
     await start(run_stores, run_number(9))
     assert await deliveries_of(run_stores) == ["run.requires_action", "run.completed"]
 

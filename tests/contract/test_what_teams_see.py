@@ -43,7 +43,8 @@ RUN_OF_TEAM = replace(
 
 @pytest.fixture
 async def of_team(stores: Stores) -> Stores:
-    """An agent of the organization has two sessions: on a thread of a team, and on one of the organization."""
+    """An agent of the organization has two sessions: on a thread of a team, and on one of the
+    organization."""
     await stores.agents.add(an_agent(), an_audit_event(90, action=AuditAction.AGENT_CREATED))
     await stores.gateway_sessions.add(a_session(), created(), thread=replace(OWN_THREAD, team=TEAM))
     other = a_session(2, thread_id=a_thread_id(2))

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from domain.audit.event import AuditAction
 from domain.ids import WorkerId, WorkflowId, WorkflowRunId
 from domain.workflows.execution import NodeRun

@@ -1,4 +1,5 @@
-"""The contract of `WorkflowToolStore`, of tools in the commits of `WorkflowJournal`, and of whoever sees them."""
+"""The contract of `WorkflowToolStore`, of tools in the commits of `WorkflowJournal`, and of whoever
+sees them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""The contract of workflow runs that wait for runs of agents, and of the idempotency keys of workflow runs."""
+"""The contract of workflow runs that wait for runs of agents, and of the idempotency keys of
+workflow runs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +9,7 @@ from functools import partial
 import pytest
 
 from application.audit.ports import AuditFilter
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey
+from application.runs.new_run import KEY_LIFETIME, IdempotencyKey
 from application.workflows.ports import WORKFLOWS_TOPIC, WorkflowRunFilter
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError

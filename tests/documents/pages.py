@@ -1,6 +1,7 @@
 """The fenced blocks of the documents, with the marks that say how a block is to be run.
 
-A mark is an HTML comment right above the fence. It says how to treat what readers see, and never has a command that they do not see:
+A mark is an HTML comment right above the fence. It says how to treat what readers see, and never
+has a command that they do not see:
 
     <!-- not run: WHY -->      the block cannot run here
     <!-- serves -->            its command is a service, which the blocks after it talk to
@@ -8,7 +9,8 @@ A mark is an HTML comment right above the fence. It says how to treat what reade
     <!-- file: PATH -->        not run but saved as a file of that name, which the page names
     <!-- shape: NAME -->       what a YAML, JSON or TOML block is (tests/documents/shapes.py)
 
-An id such as `apr_0123` stands for one of the reader's own: it is the one that a command printed where the page first has it.
+An id such as `apr_0123` stands for one of the reader's own: it is the one that a command printed
+where the page first has it.
 """
 
 import re
@@ -35,7 +37,8 @@ _NOT_PAGES = ("docs/REQUIREMENTS.md", "docs/adr/template.md", "CHANGELOG.md")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """A fenced block. `marks` has the value of each by its kind, `above` the text since the block before."""
+    """A fenced block. `marks` has the value of each by its kind, `above` the text since the block
+    before."""
 
     page: str
     line: int
@@ -67,8 +70,8 @@ def pages() -> list[str]:
 
 
 def runnable(section: str | None) -> list[str]:
-    """The pages with something to run in a section of the site's navigation; with None, those in neither of the two large ones. Tests are
-    shared out by file, so that pages run side by side."""
+    """The pages with something to run in a section of the site's navigation; with None, those in
+    neither of the two large ones. Tests are shared out by file, so that pages run side by side."""
     navigation = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
     sections = {
         name: {f"docs/{page}" for entry in entries for page in entry.values()}

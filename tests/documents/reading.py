@@ -1,4 +1,5 @@
-"""What a reader does with a block: tells commands from what they print, and types the ids that were printed before."""
+"""What a reader does with a block: tells commands from what they print, and types the ids that were
+printed before."""
 
 import re
 from collections.abc import Sequence
@@ -7,7 +8,8 @@ from dataclasses import dataclass
 from tests.documents.pages import Block
 
 Ids = dict[str, str]
-"""By the names that a page has for them: `apr_0123` is the approval that was printed where the page first has `apr_0123`."""
+"""By the names that a page has for them: `apr_0123` is the approval that was printed where the page
+first has `apr_0123`."""
 _ID = re.compile(r"\b[a-z]+_0\d{3}\b")
 _PART = re.compile(r"(…|\b[a-z]+_0\d{3}\b)")
 
@@ -21,8 +23,8 @@ class Command:
 
 
 def commands(block: Block) -> list[Command]:
-    """The commands of a block. One of the shell's own form is one; in a console each begins behind `$ `, continues behind a backslash,
-    and is followed by what it prints."""
+    """The commands of a block. One of the shell's own form is one; in a console each begins behind
+    `$ `, continues behind a backslash, and is followed by what it prints."""
     if block.language != "console":
         return [Command(block.text, ())]
     found: list[Command] = []
@@ -48,7 +50,8 @@ def own(text: str, ids: Ids) -> str:
 
 
 def unread(printed: Sequence[str], output: str, ids: Ids) -> str | None:
-    """The first of these lines that the output does not have, each after the one before. Ids that appear here first are remembered."""
+    """The first of these lines that the output does not have, each after the one before. Ids that
+    appear here first are remembered."""
     rest = iter(" ".join(line.split()) for line in output.splitlines())
     for line in printed:
         pattern = re.compile(_pattern(" ".join(line.split()), ids))

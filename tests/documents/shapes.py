@@ -1,4 +1,5 @@
-"""What YAML, JSON and TOML blocks are: each is read, and held against the schema that Dragoman reads its like with."""
+"""What YAML, JSON and TOML blocks are: each is read, and held against the schema that Dragoman
+reads its like with."""
 
 import json
 import tomllib

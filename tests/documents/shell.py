@@ -1,5 +1,6 @@
-"""Runs the blocks of a page as a reader would: in order, in one shell on a terminal of 80 columns, in a directory where README's first
-steps were done; and holds what they print against what the page says."""
+"""Runs the blocks of a page as a reader would: in order, in one shell on a terminal of 80 columns,
+in a directory where README's first steps were done; and holds what they print against what the page
+says."""
 
 import json
 import os
@@ -23,7 +24,8 @@ _ADDRESS = "127.0.0.1:8321"
 
 
 def first_steps(directory: Path) -> None:
-    """A directory as `make setup` leaves it, in which README's first steps were done and the service stopped."""
+    """A directory as `make setup` leaves it, in which README's first steps were done and the
+    service stopped."""
     (directory / ".venv").symlink_to(sys.prefix)
     (directory / "examples").symlink_to(ROOT / "examples")
     built = shutil.ignore_patterns("node_modules", "dist", "__pycache__")
@@ -38,8 +40,8 @@ def first_steps(directory: Path) -> None:
 
 
 def run_page(page: str, directory: Path) -> None:
-    """Run its blocks. Every command must succeed, unless its block says how it ends, and print what the block says. The service runs
-    already, unless the page begins with it."""
+    """Run its blocks. Every command must succeed, unless its block says how it ends, and print what
+    the block says. The service runs already, unless the page begins with it."""
     wanted = [block for block in blocks(page) if block.runs]
     if page in BEGINNINGS:
         for left in ("clock.yaml", ".dragoman/serve.json"):
@@ -126,7 +128,8 @@ class _Page:
 
 
 def _services(wanted: list[Block], *, served: bool) -> list[tuple[str, list[Block]]]:
-    """The blocks by the service that they talk to: a page may start another in the place of the one before."""
+    """The blocks by the service that they talk to: a page may start another in the place of the one
+    before."""
     parts: list[tuple[str, list[Block]]] = [(SERVE, [])] if served else []
     for block in wanted:
         if "serves" in block.marks:

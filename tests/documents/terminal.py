@@ -1,4 +1,5 @@
-"""A shell on a terminal of 80 columns, as a reader has one: variables and directories stay from one command to the next."""
+"""A shell on a terminal of 80 columns, as a reader has one: variables and directories stay from one
+command to the next."""
 
 import fcntl
 import os
@@ -21,7 +22,8 @@ _END = re.compile(rb"\x1e(\d+)\x1e")
 
 
 class ReadersTerminal:
-    """Commands run one after the other; a command that fails in the middle of several ends the shell."""
+    """Commands run one after the other; a command that fails in the middle of several ends the
+    shell."""
 
     def __init__(self, directory: Path, environment: Mapping[str, str]) -> None:
         self._directory, self._environment = directory, environment
@@ -54,7 +56,8 @@ class ReadersTerminal:
         os.close(self._screen)
 
     def run(self, text: str, *, fails: bool = False) -> tuple[int, str]:
-        """How it ends, and what is on the screen then. The first command that fails ends it, and the shell; unless it is said to fail."""
+        """How it ends, and what is on the screen then. The first command that fails ends it, and
+        the shell; unless it is said to fail."""
         mode = "+e" if fails else "-e"
         self._type(f"set {mode}; eval {shlex.quote(text)} </dev/null; printf '\\036%s\\036' $?; set +e")
         shown = b""

@@ -1,4 +1,5 @@
-"""Authorizing servers without an authorization server: whoever comes back with the state has agreed."""
+"""Authorizing servers without an authorization server: whoever comes back with the state has
+agreed."""
 
 from datetime import datetime, timedelta
 

@@ -1,5 +1,6 @@
-"""A container engine on a UNIX socket, as strict as Docker's and Podman's own about what it is asked. Its containers are
-processes of this machine: nothing confines them, and what they may use is to be read in `containers`."""
+"""A container engine on a UNIX socket, as strict as Docker's and Podman's own about what it is
+asked. Its containers are processes of this machine: nothing confines them, and what they may use is
+to be read in `containers`."""
 
 import asyncio
 import json
@@ -58,7 +59,8 @@ _SIGNALS = 128
 class FakeEngine:
     """- `registry` has images by `repository:tag`; `local` those that were pulled, by reference.
     - `asked` are the requests so far (`POST /containers/create`).
-    - `podman`: headers and names of digests as Podman has them. `rootless`: as an engine of a user says it.
+    - `podman`: headers and names of digests as Podman has them. `rootless`: as an engine of a user
+      says it.
     - `credentials` are those sent with each pull.
     - `hold` is awaited by the request that it names, before its answer.
     """

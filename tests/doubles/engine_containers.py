@@ -1,4 +1,5 @@
-"""Images and containers of the container engine's double. A container is a process of this machine."""
+"""Images and containers of the container engine's double. A container is a process of this
+machine."""
 
 import asyncio
 import os
@@ -11,7 +12,8 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakeImage:
-    """An image in the registry: its content's digest, the command that a container of it executes, and its volumes."""
+    """An image in the registry: its content's digest, the command that a container of it executes,
+    and its volumes."""
 
     digest: str
     command: tuple[str, ...]

@@ -1,4 +1,5 @@
-"""MCP servers as Python functions: connections that a use-case test scripts, breaks and reads back."""
+"""MCP servers as Python functions: connections that a use-case test scripts, breaks and reads
+back."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +44,8 @@ def text_reply(text: str, *, is_error: bool = False, structured: JsonValue = Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Invocation:
-    """What a handler is called with. `memory` lives as long as the connection, so isolation can be seen in it."""
+    """What a handler is called with. `memory` lives as long as the connection, so isolation can be
+    seen in it."""
 
     tool_name: str
     arguments: JsonObject
@@ -79,7 +81,8 @@ class InMemoryTool:
 
 @dataclass(slots=True, kw_only=True)
 class InMemoryMcpServer:
-    """A server; change it between calls to change what it does. `unreachable` makes connecting fail."""
+    """A server; change it between calls to change what it does. `unreachable` makes connecting
+    fail."""
 
     tools: Mapping[str, InMemoryTool | Answer] = field(default_factory=dict)
     instructions: str | None = None
@@ -99,8 +102,9 @@ class RecordedCall:
 
 
 class InMemoryMcpConnections:
-    """`McpConnections` over scripted servers, by slug. `calls`, `discoveries`, `cancelled`, `released` and
-    `forgiven` say what happened, in order; `open_connections` counts what is held open."""
+    """`McpConnections` over scripted servers, by slug. `calls`, `discoveries`, `cancelled`,
+    `released` and `forgiven` say what happened, in order; `open_connections` counts what is held
+    open."""
 
     def __init__(self, servers: Mapping[str, InMemoryMcpServer] | None = None, *, now: datetime = _START) -> None:
         self.servers = dict(servers or {})
@@ -171,7 +175,8 @@ class InMemoryMcpConnections:
         return scripted.contents[request.method]
 
     def watch(self, server: McpServer, scope: ConnectionScope, uri: str, tell: Callable[[str], None]) -> Release:
-        """As `McpResourceNews` has it; `watched` says by whom, and is called to say that something was updated."""
+        """As `McpResourceNews` has it; `watched` says by whom, and is called to say that something
+        was updated."""
         watcher = (server.config.slug, uri, tell)
         self.watched.append(watcher)
         return lambda: self.watched.remove(watcher)
@@ -204,7 +209,8 @@ class InMemoryMcpConnections:
         )
 
     async def release(self, scope: ConnectionScope) -> None:
-        """Drops the memory of the run's own connections, or of the thread's if the scope names no run."""
+        """Drops the memory of the run's own connections, or of the thread's if the scope names no
+        run."""
         self.released.append(scope)
         isolation, scope_id = (
             (Isolation.RUN, scope.run_id) if scope.run_id is not None else (Isolation.THREAD, scope.thread_id)

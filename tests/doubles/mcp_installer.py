@@ -1,14 +1,10 @@
-"""An installer without files: installs are instant unless a test holds them up or makes them fail."""
+"""An installer without files: installs are instant unless a test holds them up or makes them
+fail."""
 
 import asyncio
 
-from application.mcp.ports import (
-    InstalledServer,
-    InstallProgress,
-    InstallProgressCallback,
-    McpInstallFailure,
-    McpInstallFailureKind,
-)
+from application.mcp.installer import InstalledServer, InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import InstallProgress
 from application.system.ports import Clock, IdSource
 from domain.ids import McpServerId, OrganizationId
 from domain.mcp.installation import Installation
@@ -16,8 +12,9 @@ from domain.mcp.server import McpServer
 
 
 class InMemoryMcpInstaller:
-    """The `McpInstaller` port. `failure` is what every install comes to while it is set; `missing` a path that cannot be
-    copied from; `proceed` cleared holds every install up; `started` counts them."""
+    """The `McpInstaller` port. `failure` is what every install comes to while it is set; `missing`
+    a path that cannot be copied from; `proceed` cleared holds every install up; `started` counts
+    them."""
 
     def __init__(self, *, clock: Clock, ids: IdSource) -> None:
         self._clock = clock

@@ -15,7 +15,8 @@ from tests.doubles.state import InMemoryState
 
 
 class InMemoryOrganizationGroupStore:
-    """The ports `OrganizationGroupStore`, `ClaimedGroups` and `Memberships` over shared in-memory tables."""
+    """The ports `OrganizationGroupStore`, `ClaimedGroups` and `Memberships` over shared in-memory
+    tables."""
 
     def __init__(self, state: InMemoryState) -> None:
         self._state = state

@@ -1,4 +1,5 @@
-"""Pages over sorted lists in memory, by key rather than by position, so that inserts do not shift them."""
+"""Pages over sorted lists in memory, by key rather than by position, so that inserts do not shift
+them."""
 
 import base64
 import binascii

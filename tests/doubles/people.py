@@ -16,7 +16,8 @@ from tests.doubles.state import InMemoryState
 
 
 class InMemoryIdentityProviderStore:
-    """The ports `IdentityProviderStore` and `IdentityProviderDirectory` over shared in-memory tables."""
+    """The ports `IdentityProviderStore` and `IdentityProviderDirectory` over shared in-memory
+    tables."""
 
     def __init__(self, state: InMemoryState) -> None:
         self._state = state
@@ -171,7 +172,8 @@ class InMemoryUserStore:
 
 
 class AbsentIdentityProviders:
-    """The `IdentityProviderClient` port, and the keys of tokens, where no identity provider can be reached."""
+    """The `IdentityProviderClient` port, and the keys of tokens, where no identity provider can be
+    reached."""
 
     async def metadata(self, provider: IdentityProvider) -> ProviderMetadata:
         """Always fails."""

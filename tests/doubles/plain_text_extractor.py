@@ -1,11 +1,13 @@
-"""Text extraction for tests: documents that say in their first bytes what they are, and are text from there on."""
+"""Text extraction for tests: documents that say in their first bytes what they are, and are text
+from there on."""
 
 from application.extraction.ports import ExtractedText
 from domain.errors import invalid
 
 
 class PlainTextExtractor:
-    """The `TextExtractor` port. Pages of a "PDF" are separated by form feeds; what holds `damaged` cannot be read."""
+    """The `TextExtractor` port. Pages of a "PDF" are separated by form feeds; what holds `damaged`
+    cannot be read."""
 
     def supports(self, media_type: str) -> bool:
         """HTML and PDF."""

@@ -24,8 +24,8 @@ def said(*calls: RequestedCall, text: str = "", streamed: bool = True) -> ModelR
 
 @dataclass
 class TalkingPlace:
-    """A place whose model gives the `answers` in turn, then calls the tools that it has, and which lists `models` or
-    fails."""
+    """A place whose model gives the `answers` in turn, then calls the tools that it has, and which
+    lists `models` or fails."""
 
     answers: list[ModelReply | ModelError] = field(default_factory=list)
     models: tuple[str, ...] | ModelError = ("large", "small")
@@ -48,7 +48,8 @@ class TalkingPlace:
 
 
 class InMemoryProviderPlaces:
-    """The `ProviderPlaces` port: the same providers for every organization, each with its deployments."""
+    """The `ProviderPlaces` port: the same providers for every organization, each with its
+    deployments."""
 
     def __init__(self, providers: Mapping[str, Mapping[str | None, TalkingPlace] | ModelError]) -> None:
         self._providers = providers

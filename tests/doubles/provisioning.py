@@ -15,7 +15,8 @@ from tests.doubles.state import InMemoryState
 
 
 class InMemoryProvisioningStore:
-    """The ports `ScimTokens`, `ProvisionedUserStore` and `ProvisionedAccess` over shared in-memory tables."""
+    """The ports `ScimTokens`, `ProvisionedUserStore` and `ProvisionedAccess` over shared in-memory
+    tables."""
 
     def __init__(self, state: InMemoryState) -> None:
         self._state = state

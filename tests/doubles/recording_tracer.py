@@ -55,8 +55,8 @@ class RecordingTracer:
         """Nothing to end."""
 
     def spans(self, run_id: RunId | GatewaySessionId | WorkflowRunId) -> tuple[Observation, ...]:
-        """The spans of a run, of a gateway session, or of a workflow run without its agents' runs: the
-        root first, then the others by start."""
+        """The spans of a run, of a gateway session, or of a workflow run without its agents' runs:
+        the root first, then the others by start."""
         found = self._traces[run_id].values()
         return tuple(sorted(found, key=lambda span: (span.parent_id is not None, span.started_at)))
 

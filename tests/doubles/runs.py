@@ -6,17 +6,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from application.runs.idempotency import UsedKey, named_run
-from application.runs.ports import (
-    ChangedRun,
-    CountedRuns,
-    IdempotencyKey,
-    NewRun,
-    RunFilter,
-    RunOrder,
-    RunOutcome,
-    StartedRun,
-    control_topic,
-)
+from application.runs.new_run import IdempotencyKey, NewRun, StartedRun
+from application.runs.ports import ChangedRun, CountedRuns, RunFilter, RunOrder, RunOutcome, control_topic
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.errors import not_found

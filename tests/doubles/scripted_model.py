@@ -1,4 +1,5 @@
-"""A model that says what a use-case test tells it to, waits where it is told to, and remembers what it was asked."""
+"""A model that says what a use-case test tells it to, waits where it is told to, and remembers what
+it was asked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -25,8 +26,8 @@ class Gate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTurn:
-    """One call of the model. `events` come first (deltas, retries), then the `text` as one delta, then the `gate`, then
-    `error` or the reply with `calls`."""
+    """One call of the model. `events` come first (deltas, retries), then the `text` as one delta,
+    then the `gate`, then `error` or the reply with `calls`."""
 
     text: str = ""
     calls: tuple[RequestedCall, ...] = ()
@@ -42,8 +43,9 @@ Script = Callable[[ModelRequest], ModelTurn]
 
 
 class ScriptedModel:
-    """The `FallbackModels` port. `turns` are played in order, whoever asks; a function decides by the request instead.
-    `cancelled` counts calls that were cut short, `closed` those whose stream came to its end."""
+    """The `FallbackModels` port. `turns` are played in order, whoever asks; a function decides by
+    the request instead. `cancelled` counts calls that were cut short, `closed` those whose stream
+    came to its end."""
 
     def __init__(self, turns: Sequence[ModelTurn] | Script = ()) -> None:
         self.requests: list[ModelRequest] = []

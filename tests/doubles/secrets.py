@@ -12,8 +12,8 @@ from tests.doubles.state import InMemoryState
 
 
 class InMemorySecretStore:
-    """The `SecretStore` port over shared in-memory tables. `unreadable` are names of secrets elsewhere that cannot be
-    read."""
+    """The `SecretStore` port over shared in-memory tables. `unreadable` are names of secrets
+    elsewhere that cannot be read."""
 
     def __init__(self, state: InMemoryState) -> None:
         self._state = state

@@ -1,6 +1,7 @@
 """The tables the in-memory stores share, and the writes that more than one of them makes.
 
-Nothing in here waits, so each method of a store is one transaction as long as it checks before it writes.
+Nothing in here waits, so each method of a store is one transaction as long as it checks before it
+writes.
 """
 
 from dataclasses import dataclass, field, replace
@@ -74,7 +75,8 @@ from tests.doubles.stored_workflow_run import StoredWorkflowRun
 
 @dataclass(slots=True, kw_only=True)
 class StoredRun:
-    """A run with what belongs to it. `rolled_back`: its messages are superseded once it has ended."""
+    """A run with what belongs to it. `rolled_back`: its messages are superseded once it has
+    ended."""
 
     run: Run
     webhook_url: str | None = None
@@ -186,7 +188,8 @@ class InMemoryState:
             raise thread_not_yours(thread_id)
 
     def unfinished(self, thread_id: ThreadId) -> list[StoredRun]:
-        """The thread's runs that have not ended: the active one, then queued ones in their order."""
+        """The thread's runs that have not ended: the active one, then queued ones in their
+        order."""
         runs = [
             stored
             for stored in self.runs.values()
@@ -222,12 +225,14 @@ class InMemoryState:
     # --- writing ---
 
     def record(self, *audit: AuditEvent) -> None:
-        """Store audit entries; one with a known id is there already (ids of repeatable steps are derived)."""
+        """Store audit entries; one with a known id is there already (ids of repeatable steps are
+        derived)."""
         for entry in audit:
             self.audit.setdefault(entry.id, entry)
 
     def apply(self, stored: StoredRun, step: Step) -> StepOutcome:
-        """Store a step, after checking that all of it can be. Raises ValueError for a call that cannot be settled."""
+        """Store a step, after checking that all of it can be. Raises ValueError for a call that
+        cannot be settled."""
         calls = _calls_after(stored, step)
         thread = self.threads[stored.run.thread_id]
         stored.calls = calls

@@ -11,7 +11,8 @@ from domain.ids import GatewayClientId, GatewayNoteId, ToolCallId
 
 @dataclass(slots=True, kw_only=True)
 class StoredGatewaySession:
-    """A session with its ledger, what its clients asked for, and what processes leave for each other about its calls."""
+    """A session with its ledger, what its clients asked for, and what processes leave for each
+    other about its calls."""
 
     session: GatewaySession
     notes: dict[GatewayNoteId, GatewayNote] = field(default_factory=dict)

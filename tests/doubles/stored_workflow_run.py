@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from domain.tools.wired import RegisteredTool
 from domain.workflows.run import WorkflowEvent, WorkflowRun
 

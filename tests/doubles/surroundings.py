@@ -1,4 +1,5 @@
-"""Clocks and identifiers that do what they are told, for tests that need the same times and ids every time."""
+"""Clocks and identifiers that do what they are told, for tests that need the same times and ids
+every time."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +27,8 @@ class FixedClock:
 
 
 class StepClock:
-    """Goes on by one step whenever the wall time is read, so that no two records have the same time."""
+    """Goes on by one step whenever the wall time is read, so that no two records have the same
+    time."""
 
     def __init__(self, start: datetime = START, *, step_s: float = 1.0) -> None:
         self._start = start
@@ -49,7 +51,8 @@ class StepClock:
 
 
 class SequentialIds:
-    """Identifiers in counting order: `run_00000000000000000000000001`, and so on over all prefixes."""
+    """Identifiers in counting order: `run_00000000000000000000000001`, and so on over all
+    prefixes."""
 
     def __init__(self) -> None:
         self._count = 0

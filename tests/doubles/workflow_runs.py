@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey, LeaseLost
+from application.runs.new_run import KEY_LIFETIME, IdempotencyKey
+from application.runs.ports import LeaseLost
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.workflows.ports import (

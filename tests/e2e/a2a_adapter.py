@@ -1,7 +1,7 @@
-"""A way to the service for the compatibility kit of A2A, which knows neither keys nor our agents: requests get a key. Its
-messages say by the prefix of their id what an agent does, so the scripted model reads the id in the text. The kit sends
-several messages with one id, which are one task for us, so they get numbers. What is answered by a schema goes to an agent
-with one."""
+"""A way to the service for the compatibility kit of A2A, which knows neither keys nor our agents:
+requests get a key. Its messages say by the prefix of their id what an agent does, so the scripted
+model reads the id in the text. The kit sends several messages with one id, which are one task for
+us, so they get numbers. What is answered by a schema goes to an agent with one."""
 
 import json
 from collections.abc import AsyncGenerator

@@ -58,7 +58,8 @@ def browsing() -> Iterator[Browser]:
 
 
 class Person:
-    """Somebody at a page of their own. `complaints` are errors of the page's scripts and what the browser refused."""
+    """Somebody at a page of their own. `complaints` are errors of the page's scripts and what the
+    browser refused."""
 
     def __init__(self, browser: Browser, url: str, *, width: int = 1280, dark: bool = False) -> None:
         self._url = url

@@ -1,10 +1,12 @@
-"""A client in a process of its own that asks a service again and again: `python bystander.py URL KEY PID`.
+"""A client in a process of its own that asks a service again and again:
+`python bystander.py URL KEY PID`.
 
 Prints a line once it is connected; when its standard input ends:
 
 - the number of its requests
-- how long the service was busy during the worst of them (s): the time it took, or the CPU that the service used meanwhile if that
-  is less. A machine that is busy with other things makes a client wait, but no service work.
+- how long the service was busy during the worst of them (s): the time it took, or the CPU that the
+  service used meanwhile if that is less. A machine that is busy with other things makes a client
+  wait, but no service work.
 - how long the slowest took (s)
 """
 

@@ -1,4 +1,5 @@
-"""What the tests of both clients meet: a service whose agents talk, wait for approvals, and show letters."""
+"""What the tests of both clients meet: a service whose agents talk, wait for approvals, and show
+letters."""
 
 from collections.abc import Callable, Iterator
 from itertools import cycle
@@ -20,7 +21,8 @@ A_REVIEW = {
 
 
 def a_staff(service: Service) -> None:
-    """`teller` talks and waits for approvals of two notes; `secretary` shows a letter. The workflow `review` asks a person."""
+    """`teller` talks and waits for approvals of two notes; `secretary` shows a letter. The workflow
+    `review` asks a person."""
     service.watched_server("watched", trusted=True)
     model = service.script(
         "telling",

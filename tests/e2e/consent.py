@@ -1,4 +1,5 @@
-"""A person's browser between an OAuth client and the gateway: signs in, reads the page of the consent, and answers it."""
+"""A person's browser between an OAuth client and the gateway: signs in, reads the page of the
+consent, and answers it."""
 
 import html
 import re

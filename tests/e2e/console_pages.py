@@ -1,4 +1,5 @@
-"""Every page of the console by its route, with an address at which a small company has it; and what is no page of its own."""
+"""Every page of the console by its route, with an address at which a small company has it; and what
+is no page of its own."""
 
 import json
 import threading

@@ -23,8 +23,9 @@ class Relay:
 
 @contextmanager
 def cutting(service_url: str, budget: Callable[[str], int | None]) -> Iterator[Relay]:
-    """Relay to the service. Of the response to a request whose first line is given, at most `budget` bytes get through, then
-    both sides see a reset connection; None lets all through. Each connection carries one request."""
+    """Relay to the service. Of the response to a request whose first line is given, at most
+    `budget` bytes get through, then both sides see a reset connection; None lets all through. Each
+    connection carries one request."""
     address = urlsplit(service_url)
 
     class Handler(BaseRequestHandler):

@@ -1,5 +1,6 @@
-"""The `dragoman` command in this process, for stories of many commands that are about what is kept in HOME between them. It opens
-HOME as the real one does, and starts many times as fast; that the real one does the same is shown by `test_cli_in_process`."""
+"""The `dragoman` command in this process, for stories of many commands that are about what is kept
+in HOME between them. It opens HOME as the real one does, and starts many times as fast; that the
+real one does the same is shown by `test_cli_in_process`."""
 
 import io
 import logging
@@ -17,7 +18,8 @@ from tests.e2e.dragoman_process import Done, Dragoman
 
 
 class DragomanHere(Dragoman):
-    """Commands over one HOME. Nothing of the tester's environment reaches them, and nothing of theirs the tests."""
+    """Commands over one HOME. Nothing of the tester's environment reaches them, and nothing of
+    theirs the tests."""
 
     def run(self, *arguments: str, exit_code: int = 0, **environment: str) -> Done:
         """Run a command to its end, which must come with this exit code."""

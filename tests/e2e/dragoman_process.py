@@ -49,7 +49,8 @@ class Dragoman:
         }
 
     def run(self, *arguments: str, exit_code: int = 0, piped: str = "", **environment: str) -> Done:
-        """Run a command to its end, which must come with this exit code; it reads what is `piped`."""
+        """Run a command to its end, which must come with this exit code; it reads what is
+        `piped`."""
         ended = subprocess.run(
             [COMMAND, *arguments],
             env={**self.environment, **environment},

@@ -1,6 +1,7 @@
-"""Six real servers of every kind, and their use by a service: `python -m tests.e2e.estate HTTP_PORT SSE_PORT` is that use
-as a process of its own, which can be started where there is no network. Its home is DRAGOMAN_HOME: processes with the path of
-it in their command line count as left over. It prints an `Outcome` as JSON."""
+"""Six real servers of every kind, and their use by a service:
+`python -m tests.e2e.estate HTTP_PORT SSE_PORT` is that use as a process of its own, which can be
+started where there is no network. Its home is DRAGOMAN_HOME: processes with the path of it in their
+command line count as left over. It prints an `Outcome` as JSON."""
 
 import errno
 import json
@@ -31,8 +32,9 @@ INSTALLATION_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of it: per server the protocol version that a test reported or its error, and the text of its call's
-    result; the run's status; the name of the error when an address elsewhere is connected, if it is one."""
+    """What became of it: per server the protocol version that a test reported or its error, and the
+    text of its call's result; the run's status; the name of the error when an address elsewhere is
+    connected, if it is one."""
 
     tested: dict[str, str]
     status: str
@@ -91,8 +93,8 @@ def estate(home: Path, http_port: int, sse_port: int, **settings: str) -> Iterat
 
 
 def install(service: Service, servers: list[Json]) -> dict[str, Json]:
-    """Register the servers, install what is a package, and save an agent that calls them all; what the packages' states are
-    in the end."""
+    """Register the servers, install what is a package, and save an agent that calls them all; what
+    the packages' states are in the end."""
     for server in servers:
         service.call("POST", "/mcp-servers", server)
     packages = [str(server["slug"]) for server in servers if "package" in server]

@@ -1,4 +1,5 @@
-"""Front ends in Chromium as their users build them: bundled from `examples/`, behind a back end that adds the API key."""
+"""Front ends in Chromium as their users build them: bundled from `examples/`, behind a back end
+that adds the API key."""
 
 import os
 import subprocess
@@ -26,7 +27,8 @@ def bundled(source: Path, folder: Path) -> str:
 
 
 def opened(browser: Browser, url: str, *, program: str, key: str, path: str) -> Page:
-    """The program's page on the service's own address. Requests below `path` get the key on their way."""
+    """The program's page on the service's own address. Requests below `path` get the key on their
+    way."""
 
     def with_key(route: Route) -> None:
         route.continue_(headers={**route.request.headers, "authorization": f"Bearer {key}"})

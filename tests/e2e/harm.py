@@ -1,4 +1,5 @@
-"""Whether an attack harms others: requests of another organization meanwhile, and the memory of the service."""
+"""Whether an attack harms others: requests of another organization meanwhile, and the memory of the
+service."""
 
 import subprocess
 import sys
@@ -14,10 +15,11 @@ from tests.processor_time import slowness
 Result = TypeVar("Result")
 
 BOUND_S = 0.25
-"""How long the service may be busy with something else while a client of another organization waits for an answer (bystander.py).
-A slow machine has more."""
+"""How long the service may be busy with something else while a client of another organization waits
+for an answer (bystander.py). A slow machine has more."""
 LONGEST_S = 10.0
-"""How long that client may wait in any case, on a machine that is busy with other things: frozen services took minutes."""
+"""How long that client may wait in any case, on a machine that is busy with other things: frozen
+services took minutes."""
 MEMORY = 64 * 1024 * 1024
 """How much more memory the service may hold, at its peak."""
 

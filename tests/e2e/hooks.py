@@ -1,4 +1,5 @@
-"""A receiver of webhooks on this machine, in threads of the test: it keeps what it gets, and answers as it is told."""
+"""A receiver of webhooks on this machine, in threads of the test: it keeps what it gets, and
+answers as it is told."""
 
 import threading
 from collections.abc import Iterator

@@ -26,7 +26,8 @@ MACHINE, MACHINE_SECRET = "machine", "the-secret-of-a-machine-at-the-provider"
 SIGNING_MACHINE = "signing-machine"
 SECRET = "the-secret-of-dragoman-at-the-provider"
 AT_TICKETS, AT_TICKETS_SECRET = "dragoman-at-tickets", "the-secret-of-dragoman-at-tickets"
-"""A client at the authorization server of an MCP server, which takes assertions of the identity provider."""
+"""A client at the authorization server of an MCP server, which takes assertions of the identity
+provider."""
 RULES = [
     {"claim": "groups", "value": "admins", "role": "admin"},
     {"claim": "groups", "value": "agents", "role": "operator"},
@@ -56,7 +57,8 @@ class IdentityProvider:
         callback: str = CLI_CALLBACK,
         secret: str | None = None,
     ) -> Json:
-        """The tokens of a person, as a client on their machine gets them; with a `resource`, the access token is for it."""
+        """The tokens of a person, as a client on their machine gets them; with a `resource`, the
+        access token is for it."""
         target = {} if resource is None else {"resource": resource}
         verifier = secrets.token_urlsafe(48)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
@@ -86,7 +88,8 @@ class IdentityProvider:
         return dict(tokens)
 
     def answer(self, browser: httpx.Client, url: str, name: str) -> str:
-        """The address to which the provider sends the browser back, after a person has signed in under a name."""
+        """The address to which the provider sends the browser back, after a person has signed in
+        under a name."""
         for _ in range(10):
             if not url.startswith(self.issuer):
                 return url
@@ -98,7 +101,8 @@ class IdentityProvider:
         raise AssertionError(f"the provider sends around in circles: {url}")
 
     def confirm(self, url: str, name: str) -> str:
-        """The last page, after a person has confirmed the code of a device and signed in under a name."""
+        """The last page, after a person has confirmed the code of a device and signed in under a
+        name."""
         with httpx.Client(trust_env=False, timeout=60.0) as browser:
             response = browser.get(url)
             for _ in range(15):
@@ -123,8 +127,8 @@ def providing(service: Service) -> AbstractContextManager[IdentityProvider]:
 def providing_for(
     url: str, *, machine_keys: Sequence[JsonObject] = (), **options: JsonValue
 ) -> Iterator[IdentityProvider]:
-    """The same, before there is a service at this URL. `machine_keys` are public keys of the client SIGNING_MACHINE;
-    `options` are further ones of the program."""
+    """The same, before there is a service at this URL. `machine_keys` are public keys of the client
+    SIGNING_MACHINE; `options` are further ones of the program."""
     assert NODE is not None
     wanted = {
         "redirectUris": [f"{url}/console/sign-in/callback"],

@@ -1,5 +1,5 @@
-"""What stands outside the service and hears secrets that are meant for it: a model provider and a remote MCP server, which
-refuse and repeat them, and a tracing backend."""
+"""What stands outside the service and hears secrets that are meant for it: a model provider and a
+remote MCP server, which refuse and repeat them, and a tracing backend."""
 
 import gzip
 import json
@@ -10,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Outside:
-    """The address of all three, what was exported to the tracing backend, and the secrets the others were shown."""
+    """The address of all three, what was exported to the tracing backend, and the secrets the
+    others were shown."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}"

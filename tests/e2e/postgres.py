@@ -38,8 +38,8 @@ class Worker:
 
 @dataclass(slots=True, kw_only=True)
 class Cluster:
-    """Processes that share the database at `url`, with the settings `extra`. The scripts of models are the same for all of
-    them."""
+    """Processes that share the database at `url`, with the settings `extra`. The scripts of models
+    are the same for all of them."""
 
     url: str
     folder: Path

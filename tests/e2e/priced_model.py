@@ -1,4 +1,5 @@
-"""A model provider on this machine in the place of OpenAI's: what it says follows a script, what it costs the price list."""
+"""A model provider on this machine in the place of OpenAI's: what it says follows a script, what it
+costs the price list."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,8 +13,9 @@ Json = dict[str, Any]
 
 @contextmanager
 def priced_model(scripts: Mapping[str, Sequence[Json]]) -> Iterator[str]:
-    """Its base URL. `scripts` are turns (`{text, calls: [{tool, arguments}], usage: {input_tokens, output_tokens, cached_tokens}}`) by
-    the instructions of the agent whose turns they are; each message of the user begins anew with the first."""
+    """Its base URL. `scripts` are turns (`{text, calls: [{tool, arguments}], usage: {input_tokens,
+    output_tokens, cached_tokens}}`) by the instructions of the agent whose turns they are; each
+    message of the user begins anew with the first."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -10,7 +10,8 @@ PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """Process id and start time: together they name one process, also after the id is used again."""
+    """Process id and start time: together they name one process, also after the id is used
+    again."""
 
     pid: int
     started: bytes

@@ -1,5 +1,5 @@
-"""A relay before the gateway for clients that cannot be given a token: adds the bearer header and leaves the rest as it is,
-Host and Origin included."""
+"""A relay before the gateway for clients that cannot be given a token: adds the bearer header and
+leaves the rest as it is, Host and Origin included."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,7 +12,8 @@ _OF_A_HOP = {"connection", "keep-alive", "transfer-encoding", "content-length", 
 
 @asynccontextmanager
 async def relaying(url: str, token: str) -> AsyncIterator[str]:
-    """The URL under which `url` is reached with the token. A client that leaves is passed on as one."""
+    """The URL under which `url` is reached with the token. A client that leaves is passed on as
+    one."""
 
     async def relay(request: web.Request) -> web.StreamResponse:
         headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _OF_A_HOP]

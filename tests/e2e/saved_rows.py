@@ -1,4 +1,5 @@
-"""Rows of a database as text: what a service of one schema revision has stored, with what it answered about it."""
+"""Rows of a database as text: what a service of one schema revision has stored, with what it
+answered about it."""
 
 import base64
 import json
@@ -71,8 +72,9 @@ _SHARED = "audit_key"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedRuns:
-    """What one file holds. `runs` names each run by its story, `answers` has the API's answers by path, `tables` the
-    columns and rows of each table, parents first. Paths of the machine stand as `{name}`."""
+    """What one file holds. `runs` names each run by its story, `answers` has the API's answers by
+    path, `tables` the columns and rows of each table, parents first. Paths of the machine stand as
+    `{name}`."""
 
     revision: str
     token: str
@@ -101,7 +103,8 @@ class SavedRuns:
 
     @classmethod
     def load(cls, revision: str, places: Mapping[str, str], *, stopped_at: datetime) -> "SavedRuns":
-        """The file of a revision, with these paths in it, as if its service had stopped at this moment (to the second)."""
+        """The file of a revision, with these paths in it, as if its service had stopped at this
+        moment (to the second)."""
         whole = (FOLDER / f"{revision}.json").read_text(encoding="utf-8")
         for name, place in places.items():
             whole = whole.replace("{" + name + "}", place)
@@ -109,7 +112,8 @@ class SavedRuns:
         return saved.moved(stopped_at.replace(microsecond=0) - last_event(saved.tables))
 
     def moved(self, by: timedelta) -> "SavedRuns":
-        """The same runs at another time: order and distances stay. The audit trail stays where it is, as it is sealed."""
+        """The same runs at another time: order and distances stay. The audit trail stays where it
+        is, as it is sealed."""
         last = last_event(self.tables)
         days = (last + by).toordinal() - last.toordinal()
         return replace(self, answers=moved_answers(self.answers, by), tables=moved_tables(self.tables, by, days))

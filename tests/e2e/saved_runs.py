@@ -1,5 +1,6 @@
-"""Stored runs of every kind, made by a real service: `python -m tests.e2e.saved_runs --write` saves those of the schema's
-revision under tests/fixtures/saved_runs; `--source DIR` lets an older checkout's `src` make them instead."""
+"""Stored runs of every kind, made by a real service: `python -m tests.e2e.saved_runs --write` saves
+those of the schema's revision under tests/fixtures/saved_runs; `--source DIR` lets an older
+checkout's `src` make them instead."""
 
 import argparse
 import contextlib
@@ -218,7 +219,8 @@ def places(home: Path) -> Mapping[str, str]:
 
 
 def token_of(revision: str) -> str:
-    """The token of the first key of the service that made a file. Only its hash is stored, as ever."""
+    """The token of the first key of the service that made a file. Only its hash is stored, as
+    ever."""
     return f"dgm_saved-runs-of-{revision}"
 
 

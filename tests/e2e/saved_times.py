@@ -1,4 +1,5 @@
-"""Times of a saved run: they move together, so that a file is as old as a test wants it on whatever day the test is run."""
+"""Times of a saved run: they move together, so that a file is as old as a test wants it on whatever
+day the test is run."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +16,16 @@ _DAY = "day"
 
 
 def last_event(tables: Mapping[str, Json]) -> datetime:
-    """When the service that made a file stopped, as far as its runs show: the time of their last event, to the second."""
+    """When the service that made a file stopped, as far as its runs show: the time of their last
+    event, to the second."""
     events = tables["run_event"]
     column = events["columns"].index("at")
     return datetime.fromtimestamp(max(row[column] for row in events["rows"]) // 1_000_000, UTC)
 
 
 def moved_tables(tables: Mapping[str, Json], by: timedelta, days: int) -> dict[str, Json]:
-    """Rows whose microseconds, texts and JSON say times that are later by `by`, and days that are later by `days`."""
+    """Rows whose microseconds, texts and JSON say times that are later by `by`, and days that are
+    later by `days`."""
     return {
         name: table
         if name in SEALED_TABLES

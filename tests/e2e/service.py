@@ -1,4 +1,5 @@
-"""`dragoman serve` as a user runs it: a real process with its own HOME on a free port, stopped and checked at the end."""
+"""`dragoman serve` as a user runs it: a real process with its own HOME on a free port, stopped and
+checked at the end."""
 
 import json
 import os
@@ -30,15 +31,17 @@ Json = dict[str, Any]
 
 
 def environment(home: Path, **settings: str) -> dict[str, str]:
-    """What the process gets: the tests' environment, this HOME, a free port, servers on this machine,
-    and `settings` as they are named. Servers of tests are not confined, because they write into HOME (their logs and gates); tests of confinement name a sandbox."""
+    """What the process gets: the tests' environment, this HOME, a free port, servers on this
+    machine, and `settings` as they are named. Servers of tests are not confined, because they write
+    into HOME (their logs and gates); tests of confinement name a sandbox."""
     local = {"DRAGOMAN_PORT": "0", "DRAGOMAN_EGRESS_ALLOW": "127.0.0.0/8", "DRAGOMAN_MCP_SANDBOX": "off"}
     return {**os.environ, "DRAGOMAN_HOME": str(home), **local, **settings}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service:
-    """A running service. `client` is authenticated and stands on /v1; `log` is what the process wrote to stderr."""
+    """A running service. `client` is authenticated and stands on /v1; `log` is what the process
+    wrote to stderr."""
 
     home: Path
     process: "subprocess.Popen[bytes]"
@@ -120,10 +123,12 @@ class Service:
 
 @contextmanager
 def serving(home: Path, *arguments: str, **settings: str) -> Iterator[Service]:
-    """Start the service, yield it once it is ready, and stop it with SIGTERM: it must end with status 0 and leave no
-    process behind. A block that has ended the process itself answers for what is left.
+    """Start the service, yield it once it is ready, and stop it with SIGTERM: it must end with
+    status 0 and leave no process behind. A block that has ended the process itself answers for what
+    is left.
 
-    A HOME that is not there yet gets a migrated database without a row, which would take a third of the start."""
+    A HOME that is not there yet gets a migrated database without a row, which would take a third of
+    the start."""
     if not home.exists() and "DRAGOMAN_DATABASE_URL" not in settings:
         home.mkdir(mode=0o700, parents=True)
         (home / "dragoman.db").touch(mode=0o600)

@@ -1,4 +1,5 @@
-"""A line to PostgreSQL that can fall silent for the connections that listen, without an end that anybody would notice."""
+"""A line to PostgreSQL that can fall silent for the connections that listen, without an end that
+anybody would notice."""
 
 import socket
 import threading
@@ -13,8 +14,8 @@ _CHUNK = 65_536
 
 @dataclass(slots=True)
 class Line:
-    """`url` leads to the database. `is_silent`: nothing more arrives on connections that have said LISTEN, in neither
-    direction, nor on those that will."""
+    """`url` leads to the database. `is_silent`: nothing more arrives on connections that have said
+    LISTEN, in neither direction, nor on those that will."""
 
     url: str
     is_silent: threading.Event = field(default_factory=threading.Event)

@@ -1,4 +1,5 @@
-"""What the service of a small company holds, for the pictures of the guide: agents with priced models, servers, runs, a workflow."""
+"""What the service of a small company holds, for the pictures of the guide: agents with priced
+models, servers, runs, a workflow."""
 
 import sys
 from collections.abc import Iterator
@@ -94,7 +95,8 @@ class Company:
 
 @contextmanager
 def small_company(folder: Path, **settings: str) -> Iterator[Company]:
-    """It works in `folder`, with one installation under way until the end, and with further settings."""
+    """It works in `folder`, with one installation under way until the end, and with further
+    settings."""
     package, gate = held_package(folder)
     with priced_model(SCRIPTS) as base_url:
         models = {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-any"}

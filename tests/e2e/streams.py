@@ -17,8 +17,8 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 def stream(
     service: Service, method: str, path: str, *, body: object = None, after: int | None = None
 ) -> Iterator[Iterator[Json]]:
-    """The events of a stream as they come, each `{id, event, data}`. Leaving the block resets the connection (TCP RST),
-    without a word."""
+    """The events of a stream as they come, each `{id, event, data}`. Leaving the block resets the
+    connection (TCP RST), without a word."""
     address = urlsplit(service.url)
     connection = HTTPConnection(str(address.hostname), address.port, timeout=30)
     headers = {**service.headers, **({} if after is None else {"Last-Event-ID": str(after)})}

@@ -44,7 +44,8 @@ def strict_provider(family: Family, *, prefix: str = "/v1") -> Iterator[StrictPr
 
 
 def watched_agent(service: Service, there: StrictProvider, **settings: object) -> Path:
-    """The provider `acme`, and an agent `worker` on its model with the watched server; the server's log."""
+    """The provider `acme`, and an agent `worker` on its model with the watched server; the server's
+    log."""
     provider = {"name": "acme", "kind": "openai", "wire": "responses", "base_url": there.url, "api_key": KEY}
     service.call("POST", "/model-providers", provider)
     log = service.watched_server("watched", trusted=True)

@@ -1,4 +1,5 @@
-"""Remote agents over A2A as tools: an agent by the protocol's own library, called by runs under policy, ledger and audit."""
+"""Remote agents over A2A as tools: an agent by the protocol's own library, called by runs under
+policy, ledger and audit."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Push notifications as the protocol's own client asks for them and its types read them, over a real service."""
+"""Push notifications as the protocol's own client asks for them and its types read them, over a
+real service."""
 
 import os
 import signal

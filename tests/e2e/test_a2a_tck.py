@@ -1,5 +1,5 @@
-"""The compatibility kit of A2A (github.com/a2aproject/a2a-tck, branch 1.0-dev), from a checkout that has what it needs in
-`.venv`: no registry has it."""
+"""The compatibility kit of A2A (github.com/a2aproject/a2a-tck, branch 1.0-dev), from a checkout
+that has what it needs in `.venv`: no registry has it."""
 
 import asyncio
 import json

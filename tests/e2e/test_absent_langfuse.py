@@ -1,4 +1,5 @@
-"""A Langfuse that is down, and one that accepts traces and never answers: runs and the stop of the service do not wait for it."""
+"""A Langfuse that is down, and one that accepts traces and never answers: runs and the stop of the
+service do not wait for it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,5 @@
-"""An agent in an editor: the Python library of the Agent Client Protocol starts `dragoman acp` and speaks with it, over a real service."""
+"""An agent in an editor: the Python library of the Agent Client Protocol starts `dragoman acp` and
+speaks with it, over a real service."""
 
 import asyncio
 import signal
@@ -24,7 +25,8 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh
 
 @dataclass(slots=True)
 class Editor:
-    """A client that notes what a session shows, and answers requests for permission as told; None never answers."""
+    """A client that notes what a session shows, and answers requests for permission as told; None
+    never answers."""
 
     option: str | None = "allow"
     updates: list[Any] = field(default_factory=list)

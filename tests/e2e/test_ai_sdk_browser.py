@@ -36,7 +36,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def chat(browser: Browser, service: Service, program: str) -> Page:
-    """The chat, once it has looked for an answer to continue: what is said meanwhile can be lost."""
+    """The chat, once it has looked for an answer to continue: what is said meanwhile can be
+    lost."""
     page = opened(browser, service.url, program=program, key=service.key, path="/ai-sdk/")
     page.wait_for_function("performance.getEntriesByType('resource').some(entry => entry.name.endsWith('/stream'))")
     expect(page.locator("output")).to_have_text("ready")

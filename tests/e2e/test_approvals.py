@@ -17,7 +17,8 @@ LOOK = "mcp__watched__look"
 
 
 def prepared(service: Service, *, texts: tuple[str, ...] = ("first",), **rule: object) -> tuple[Path, str]:
-    """A server, and an agent that takes notes after approval and looks without; its server's log and a run that waits."""
+    """A server, and an agent that takes notes after approval and looks without; its server's log
+    and a run that waits."""
     log = service.watched_server("watched")
     notes = [(NOTE, {"text": text}) for text in texts]
     model = service.script(

@@ -1,4 +1,5 @@
-"""A server of the official SDK that asks for input in the middle of a call: the run waits, over a restart if need be."""
+"""A server of the official SDK that asks for input in the middle of a call: the run waits, over a
+restart if need be."""
 
 import signal
 import sys

@@ -1,4 +1,5 @@
-"""A hostile agent in a real service: it wants a denied tool called, a canary token out, another organization's files read."""
+"""A hostile agent in a real service: it wants a denied tool called, a canary token out, another
+organization's files read."""
 
 import base64
 import json

@@ -1,4 +1,5 @@
-"""Bodies whose JSON is much work to read: another client of a real service waits for none of them."""
+"""Bodies whose JSON is much work to read: another client of a real service waits for none of
+them."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""Clients without a key, and with one, that want a real service to run out of memory, time or connections."""
+"""Clients without a key, and with one, that want a real service to run out of memory, time or
+connections."""
 
 import json
 import socket
@@ -32,7 +33,8 @@ def connected(service: Service, source: str = "127.0.0.1") -> socket.socket:
 
 
 def answered(connection: socket.socket) -> tuple[int, bytes]:
-    """Everything until the service closes the connection: the status of the answer (0 for none), and its body."""
+    """Everything until the service closes the connection: the status of the answer (0 for none),
+    and its body."""
     received = b""
     with suppress(ConnectionError):
         while part := connection.recv(65_536):

@@ -1,4 +1,5 @@
-"""Hostile MCP servers beside other clients of a real service: whatever a server says without end, everybody else is answered."""
+"""Hostile MCP servers beside other clients of a real service: whatever a server says without end,
+everybody else is answered."""
 
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, serving
 
 FLOODING = str(SERVERS / "flooding_server.py")
 MOST_BYTES = 200_000_000
-"""Growth of peak memory over all floods of one transport; without a bound one flood took hundreds of megabytes a second."""
+"""Growth of peak memory over all floods of one transport; without a bound one flood took hundreds
+of megabytes a second."""
 
 
 @contextmanager
@@ -52,8 +54,8 @@ def test_a_server_that_says_something_without_end_delays_nobody_and_fills_no_mem
 
 
 def _flood(service: Service, slug: str, settings: Json) -> None:
-    """A server is connected and called while it floods, then disconnected. Over HTTP the response to the call is a stream of its own,
-    which the server floods, too."""
+    """A server is connected and called while it floods, then disconnected. Over HTTP the response
+    to the call is a stream of its own, which the server floods, too."""
     service.call("POST", "/mcp-servers", {"slug": slug, "isolation": "shared", **settings})
     service.call("POST", f"/mcp-servers/{slug}/refresh")
     service.agent(slug, "scripted:hello.yaml", mcp_servers=[slug], tool_policies={"*": {"timeout_s": 1}})

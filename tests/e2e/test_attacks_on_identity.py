@@ -1,4 +1,5 @@
-"""Attacks on what people grant to OAuth clients: on the consent, the code, the tokens, and on whose they are."""
+"""Attacks on what people grant to OAuth clients: on the consent, the code, the tokens, and on whose
+they are."""
 
 import html
 import re

@@ -1,4 +1,5 @@
-"""Workflows that were to hold up a real service for everybody: another organization's requests are answered meanwhile."""
+"""Workflows that were to hold up a real service for everybody: another organization's requests are
+answered meanwhile."""
 
 from collections.abc import Sequence
 from pathlib import Path

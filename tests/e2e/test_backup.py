@@ -1,4 +1,5 @@
-"""Backing up a service that is in use, and restoring it elsewhere, as docs/guides/backup.md describes it."""
+"""Backing up a service that is in use, and restoring it elsewhere, as docs/guides/backup.md
+describes it."""
 
 import json
 import shutil
@@ -22,7 +23,8 @@ VALUE = "the-value-that-is-encrypted"
 
 
 def a_used_service(service: Service, folder: Path) -> str:
-    """A secret, an agent whose server needs it, and a run of it; the run's id. The server keeps what it was given in `folder`."""
+    """A secret, an agent whose server needs it, and a run of it; the run's id. The server keeps
+    what it was given in `folder`."""
     service.call("POST", "/secrets", {"name": "token", "value": VALUE})
     server = " ".join((*ISOLATED_PYTHON, str(SERVERS / "watched_server.py"), str(folder / "log")))
     command = ("sh", "-c", f'printf %s "$TOKEN" >{folder}/token && exec {server}')

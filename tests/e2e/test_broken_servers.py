@@ -1,4 +1,5 @@
-"""A run of an agent with servers that do not work among ones that do: what they cost, and how often."""
+"""A run of an agent with servers that do not work among ones that do: what they cost, and how
+often."""
 
 import time
 

@@ -1,5 +1,6 @@
-"""The Helm chart, rendered by Helm, checked by the schemas of Kubernetes, and executed as far as that goes without a cluster: its
-commands run with its environment on a real PostgreSQL and answer its probes."""
+"""The Helm chart, rendered by Helm, checked by the schemas of Kubernetes, and executed as far as
+that goes without a cluster: its commands run with its environment on a real PostgreSQL and answer
+its probes."""
 
 import json
 import os
@@ -281,7 +282,8 @@ def measured(scaled: Json) -> set[str]:
 
 @contextmanager
 def container_of(template: Json, place: Path, port: int, **secret: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Its container's command with its environment and the Secret's; `place` has what is mounted."""
+    """Its container's command with its environment and the Secret's; `place` has what is
+    mounted."""
     [container] = template["spec"]["containers"]
     given = {entry["name"]: str(entry["value"]).replace("/data", str(place / "data")) for entry in container["env"]}
     given = {name: value.replace("8321", str(port)) for name, value in given.items()}

@@ -1,4 +1,5 @@
-"""A whole chat front end by others, Open WebUI, whose models are agents: driven in Chromium as its users do."""
+"""A whole chat front end by others, Open WebUI, whose models are agents: driven in Chromium as its
+users do."""
 
 import os
 import subprocess
@@ -104,7 +105,8 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 
 def chat_with(page: Page, chat_ui: str, agent: str) -> None:
-    """A new conversation. News of the front end's version, which a new browser is shown, are closed."""
+    """A new conversation. News of the front end's version, which a new browser is shown, are
+    closed."""
     page.goto(f"{chat_ui}/?models={agent}")
     page.locator("#chat-input").wait_for()
     news = page.get_by_role("dialog")

@@ -1,4 +1,5 @@
-"""`dragoman archive verify` and `dragoman audit verify --archive`: what they need, and what they say of a directory without files."""
+"""`dragoman archive verify` and `dragoman audit verify --archive`: what they need, and what they
+say of a directory without files."""
 
 from pathlib import Path
 

@@ -1,6 +1,6 @@
-"""The official conformance suite against our MCP client, which a running service puts to use as people have it do so
-(`clients/conformance_client.py`). What is expected to fail is written down with its reason (ADR 0019), and the list may only
-become shorter.
+"""The official conformance suite against our MCP client, which a running service puts to use as
+people have it do so (`clients/conformance_client.py`). What is expected to fail is written down
+with its reason (ADR 0019), and the list may only become shorter.
 """
 
 import asyncio

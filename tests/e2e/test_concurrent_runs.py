@@ -1,4 +1,5 @@
-"""Two hundred runs at a time on one process: none loses an event, none leaves a call without its result."""
+"""Two hundred runs at a time on one process: none loses an event, none leaves a call without its
+result."""
 
 import asyncio
 import sys
@@ -14,7 +15,8 @@ RUNS = 200
 
 
 async def ended(client: httpx.AsyncClient, number: int) -> tuple[Json, list[Json]]:
-    """Starts one run and follows it to its end: every third by waiting, streaming, or in the background."""
+    """Starts one run and follows it to its end: every third by waiting, streaming, or in the
+    background."""
     body = {"agent": ("caller", "calculator")[number % 2], "input": f"number {number}"}
     match number % 3:
         case 0:
@@ -54,7 +56,8 @@ async def test_two_hundred_concurrent_runs_end_gapless_and_with_every_call_answe
             tools=["code_execution"],
             mcp_servers=["shared", "clock"],
         )
-        # Over aiohttp: httpx's own pool looks through all of its connections for each request, which takes longer than the runs.
+        # Over aiohttp: httpx's own pool looks through all of its connections for each request,
+        # which takes longer than the runs.
         limits = httpx.Limits(max_connections=RUNS, max_keepalive_connections=RUNS)
         async with httpx.AsyncClient(
             transport=AiohttpTransport(limits=limits),

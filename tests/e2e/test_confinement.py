@@ -1,5 +1,5 @@
-"""Started servers of a service on its defaults: what they attempt is denied, what they need is there, and the operator
-sees how they are confined."""
+"""Started servers of a service on its defaults: what they attempt is denied, what they need is
+there, and the operator sees how they are confined."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Schedules, threads, gateway sessions, budgets and decided approvals in a real browser, readable by everybody."""
+"""Schedules, threads, gateway sessions, budgets and decided approvals in a real browser, readable
+by everybody."""
 
 from collections.abc import Iterator
 

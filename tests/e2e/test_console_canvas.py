@@ -1,4 +1,5 @@
-"""The canvas of workflows in a real browser: built by mouse and by keyboard, one definition in two views, faults at the nodes."""
+"""The canvas of workflows in a real browser: built by mouse and by keyboard, one definition in two
+views, faults at the nodes."""
 
 import re
 import sys

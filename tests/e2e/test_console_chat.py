@@ -1,4 +1,5 @@
-"""The chat in a real browser: Markdown, tools with approval inline, stop, retry, threads at the left."""
+"""The chat in a real browser: Markdown, tools with approval inline, stop, retry, threads at the
+left."""
 
 import re
 from collections.abc import Iterator

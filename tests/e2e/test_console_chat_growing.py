@@ -1,4 +1,5 @@
-"""The chat while an answer grows: reasoning as it comes, the end of the page followed or not, and a failed run retried."""
+"""The chat while an answer grows: reasoning as it comes, the end of the page followed or not, and a
+failed run retried."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""Corners of the console in a real browser: long names, the way back to a list, and what is asked with nothing chosen."""
+"""Corners of the console in a real browser: long names, the way back to a list, and what is asked
+with nothing chosen."""
 
 from collections.abc import Iterator
 

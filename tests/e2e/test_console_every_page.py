@@ -1,4 +1,5 @@
-"""Each page of the console, by its route: everybody can read it in both themes at three widths, and none is wider than its screen."""
+"""Each page of the console, by its route: everybody can read it in both themes at three widths, and
+none is wider than its screen."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""What surrounds every page of the console: the sidebar, who is signed in, times, messages, a lost connection."""
+"""What surrounds every page of the console: the sidebar, who is signed in, times, messages, a lost
+connection."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,5 @@
-"""Shortcuts of the keyboard on every page of the console, and what is said once something was changed."""
+"""Shortcuts of the keyboard on every page of the console, and what is said once something was
+changed."""
 
 from collections.abc import Iterator
 

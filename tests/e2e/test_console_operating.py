@@ -1,4 +1,5 @@
-"""Pages by which a company is operated: everybody can read them, in light and dark, at three widths."""
+"""Pages by which a company is operated: everybody can read them, in light and dark, at three
+widths."""
 
 import re
 from collections.abc import Callable, Iterator

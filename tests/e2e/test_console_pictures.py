@@ -1,4 +1,5 @@
-"""Pictures of each page of the console for the guide: `make screenshots` makes them anew, of a small company's service."""
+"""Pictures of each page of the console for the guide: `make screenshots` makes them anew, of a
+small company's service."""
 
 import json
 import os
@@ -54,7 +55,8 @@ def company(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Company]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A page, what is on it once it is there, what is done before the picture is taken, where that begins and how high it is."""
+    """A page, what is on it once it is there, what is done before the picture is taken, where that
+    begins and how high it is."""
 
     path: str
     text: str

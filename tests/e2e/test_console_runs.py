@@ -1,4 +1,5 @@
-"""The page of a run in a real browser: what policy decided, what turns cost, images, and what people settle there."""
+"""The page of a run in a real browser: what policy decided, what turns cost, images, and what
+people settle there."""
 
 import base64
 import struct

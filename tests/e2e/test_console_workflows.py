@@ -1,4 +1,5 @@
-"""Workflows in a real browser: written and checked, run live on their graph, answered and decided about by people."""
+"""Workflows in a real browser: written and checked, run live on their graph, answered and decided
+about by people."""
 
 import json
 import os
@@ -51,7 +52,8 @@ def browser() -> Iterator[Browser]:
 
 
 def prepared(service: Service) -> None:
-    """A workflow whose agent calls a tool of a real server, with approval, and whose result a person reviews."""
+    """A workflow whose agent calls a tool of a real server, with approval, and whose result a
+    person reviews."""
     service.server("plain", sys.executable, "-I", "-S", str(SERVERS / "plain_server.py"))
     service.call("POST", "/mcp-servers/plain/refresh")
     call = ("mcp__plain__echo", {"text": "hello"})

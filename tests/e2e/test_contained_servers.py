@@ -1,5 +1,5 @@
-"""Servers of kind oci of a whole service: registered, installed, called, and gone with whatever ended them. The engine is
-a double on a socket, which a killed service leaves alone."""
+"""Servers of kind oci of a whole service: registered, installed, called, and gone with whatever
+ended them. The engine is a double on a socket, which a killed service leaves alone."""
 
 import asyncio
 import json

@@ -15,7 +15,8 @@ STOP_BOUND_S = 18.0
 
 
 def three_calls(service: Service, gate: Path, slug: str = "watched") -> str:
-    """One turn: a call that finishes at once, one that only reads and one that changes something, both held."""
+    """One turn: a call that finishes at once, one that only reads and one that changes something,
+    both held."""
     return service.script(
         "three",
         a_turn(

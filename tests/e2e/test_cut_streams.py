@@ -1,4 +1,5 @@
-"""Event streams that are cut at every event and taken up again: nothing is missing, nothing comes twice."""
+"""Event streams that are cut at every event and taken up again: nothing is missing, nothing comes
+twice."""
 
 import signal
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,8 @@ def processes(tmp_path: Path, postgres_databases: PostgresDatabases) -> Iterator
 
 
 def a_story(service: Service, gate: Path) -> Path:
-    """An agent `teller` that talks, calls tools, waits for an approval, and for `gate` in its last call; its server's log."""
+    """An agent `teller` that talks, calls tools, waits for an approval, and for `gate` in its last
+    call; its server's log."""
     log = service.watched_server("watched", trusted=True)
     model = service.script(
         "telling",
@@ -65,7 +67,8 @@ def last_of(seen: Sequence[Json]) -> int | None:
 
 
 def one_connection_for_each_event(services: Sequence[Service], run_id: str) -> list[Json]:
-    """The story as it happens: after each event the connection is cut, and the next service is asked for more."""
+    """The story as it happens: after each event the connection is cut, and the next service is
+    asked for more."""
     seen: list[Json] = []
     for service in cycle(services):
         with stream(service, "GET", f"/runs/{run_id}/stream", after=last_of(seen)) as frames:

@@ -1,4 +1,5 @@
-"""`make demo`, without what sets it up: one run on this repository, and everything that is left of it."""
+"""`make demo`, without what sets it up: one run on this repository, and everything that is left of
+it."""
 
 import subprocess
 import sys

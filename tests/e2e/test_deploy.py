@@ -1,5 +1,6 @@
-"""What docs/deploy holds works as far as it can be tried without an engine or a machine of one's own: the Containerfile's commands are
-executed in order, and what they make serves as its user would have it."""
+"""What docs/deploy holds works as far as it can be tried without an engine or a machine of one's
+own: the Containerfile's commands are executed in order, and what they make serves as its user would
+have it."""
 
 import json
 import os
@@ -93,7 +94,8 @@ def context(tmp_path: Path) -> Path:
 
 
 def built(context: Path, place: Path) -> Path:
-    """Execute the first stage with `place` for the root of its file system; where its environment is."""
+    """Execute the first stage with `place` for the root of its file system; where its environment
+    is."""
     work, environment = place / "build", place / "srv" / "dragoman"
     work.mkdir(parents=True)
     for step in stages()[0][1:]:
@@ -121,8 +123,8 @@ def built(context: Path, place: Path) -> Path:
 
 
 def as_tested(command: str, environment: Path) -> str:
-    """A command of the image with the tests' interpreter for the image's own, and with uv for pip, where it is there: the same packages
-    by the same hashes in a hundredth of the time."""
+    """A command of the image with the tests' interpreter for the image's own, and with uv for pip,
+    where it is there: the same packages by the same hashes in a hundredth of the time."""
     pip, uv = (
         f"{environment}/bin/pip install --no-cache-dir",
         f"{UV} pip install --quiet --python {environment}/bin/python",

@@ -1,4 +1,5 @@
-"""The documentation's site as readers have it: built of the checkout, opened in a browser, without anything from elsewhere."""
+"""The documentation's site as readers have it: built of the checkout, opened in a browser, without
+anything from elsewhere."""
 
 import os
 import shutil

@@ -1,4 +1,5 @@
-"""`dragoman doctor` as it is started where something is wrong: it names what is, changes nothing, and never crashes."""
+"""`dragoman doctor` as it is started where something is wrong: it names what is, changes nothing,
+and never crashes."""
 
 import shutil
 import sqlite3

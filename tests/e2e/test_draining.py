@@ -1,4 +1,5 @@
-"""`dragoman drain`: a service or worker finishes its runs, takes no more, and stops; others have what is left."""
+"""`dragoman drain`: a service or worker finishes its runs, takes no more, and stops; others have
+what is left."""
 
 import json
 import subprocess
@@ -33,7 +34,8 @@ def said(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 
 def held_run(service: Service, gate: Path) -> tuple[str, Path]:
-    """A run of two turns whose first call is held until there is a gate, and the log of its server."""
+    """A run of two turns whose first call is held until there is a gate, and the log of its
+    server."""
     log = service.watched_server("watched", trusted=True)
     note = ("mcp__watched__held_note", {"text": "once", "gate": str(gate)})
     service.agent("holder", service.script("held", a_turn("I hold.", note), a_turn("Done.")), mcp_servers=["watched"])

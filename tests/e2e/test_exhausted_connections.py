@@ -1,4 +1,5 @@
-"""A database that admits no more connections: processes wait, refuse new work, and go on without being restarted."""
+"""A database that admits no more connections: processes wait, refuse new work, and go on without
+being restarted."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,5 @@
-"""What a new user does over HTTP: register and test a server, create an agent, run it in three ways, cut, cancel, audit."""
+"""What a new user does over HTTP: register and test a server, create an agent, run it in three
+ways, cut, cancel, audit."""
 
 import itertools
 import signal

@@ -1,4 +1,5 @@
-"""The gateway as other agents meet it: official clients of both generations, over HTTP, against a real MCP server."""
+"""The gateway as other agents meet it: official clients of both generations, over HTTP, against a
+real MCP server."""
 
 from pathlib import Path
 

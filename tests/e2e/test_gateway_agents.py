@@ -1,4 +1,5 @@
-"""An agent started through the gateway by official clients of both generations: a real run, with progress and a result."""
+"""An agent started through the gateway by official clients of both generations: a real run, with
+progress and a result."""
 
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from tests.e2e.test_gateway import text_of
 
 
 def a_front(service: Service) -> Path:
-    """An agent `front` that opens the agent `researcher`, which looks something up before it answers; its server's log."""
+    """An agent `front` that opens the agent `researcher`, which looks something up before it
+    answers; its server's log."""
     log = service.watched_server("watched", trusted=True)
     turns = (a_turn("", ("mcp__watched__look", {"text": "here"})), a_turn("It says here."))
     service.agent("researcher", service.script("researcher", *turns), mcp_servers=["watched"], description="Looks.")

@@ -1,4 +1,5 @@
-"""Clients that only know OAuth connect to the gateway, with a real identity provider, and no token is pasted."""
+"""Clients that only know OAuth connect to the gateway, with a real identity provider, and no token
+is pasted."""
 
 import asyncio
 import json

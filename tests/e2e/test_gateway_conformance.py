@@ -1,7 +1,8 @@
-"""The official conformance suite through the gateway, in front of a server that has what the scenarios ask for.
+"""The official conformance suite through the gateway, in front of a server that has what the
+scenarios ask for.
 
-What is expected to fail is written down below with its reason, and the list may only become shorter: a scenario on it that
-passes fails the test as well.
+What is expected to fail is written down below with its reason, and the list may only become
+shorter: a scenario on it that passes fails the test as well.
 """
 
 import asyncio
@@ -64,7 +65,8 @@ def reference_server() -> Iterator[str]:
 
 
 async def outcomes(url: str, revision: str, results: Path) -> dict[str, tuple[int, int]]:
-    """What the suite says of the scenarios that the revision requires: checks passed and failed, by scenario."""
+    """What the suite says of the scenarios that the revision requires: checks passed and failed, by
+    scenario."""
     process = await asyncio.create_subprocess_exec(
         str(NODES[-1]), str(SUITE), "server", "--url", url, "--requirements", revision, "-o", str(results),
         stdout=subprocess.PIPE,

@@ -1,5 +1,6 @@
-"""The gateway as agent frameworks meet it, with their own MCP clients and their own loops; their models say what they are told
-to. They live in an environment of their own (`make frameworks`), as they bring the official SDK's first generation."""
+"""The gateway as agent frameworks meet it, with their own MCP clients and their own loops; their
+models say what they are told to. They live in an environment of their own (`make frameworks`), as
+they bring the official SDK's first generation."""
 
 import json
 import os

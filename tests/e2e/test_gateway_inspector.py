@@ -1,4 +1,5 @@
-"""The MCP Inspector connects to the gateway without a pasted token: its command line, and its pages in a real browser."""
+"""The MCP Inspector connects to the gateway without a pasted token: its command line, and its pages
+in a real browser."""
 
 import json
 import os

@@ -133,7 +133,8 @@ async def test_a_modern_client_hears_of_what_it_listens_for(tmp_path: Path) -> N
 
                 reading = asyncio.create_task(noted(subscription, heard))
                 await until(lambda: ResourceUpdated(NOTES) in heard, touch)
-                # What the server itself says of its prompts comes from the connection that the session has for itself.
+                # What the server itself says of its prompts comes from the connection that the
+                # session has for itself.
                 await until(lambda: PromptsListChanged() in heard, relist)
                 changed(service, tool_policies={"mcp__talking__work": {"decision": "deny"}})
                 await until(lambda: ToolsListChanged() in heard)

@@ -1,4 +1,5 @@
-"""More clients that only know OAuth: the bridge of clients over stdio, mcporter, the AI SDK, and the conformance suite's."""
+"""More clients that only know OAuth: the bridge of clients over stdio, mcporter, the AI SDK, and
+the conformance suite's."""
 
 import asyncio
 import json

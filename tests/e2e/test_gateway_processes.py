@@ -1,4 +1,5 @@
-"""The gateway when its service is killed, and when two of them share a database that one of them does not hear of."""
+"""The gateway when its service is killed, and when two of them share a database that one of them
+does not hear of."""
 
 import signal
 import threading
@@ -54,7 +55,8 @@ def pending_of(service: Service) -> list[Json]:
 def approved_after_a_kill(
     tmp_path: Path, waits: Callable[[Service, str], object], again: Callable[[Service, str, Any], Json]
 ) -> None:
-    """A call waits, the service is killed, somebody approves what is asked by the next one, and the client comes back twice."""
+    """A call waits, the service is killed, somebody approves what is asked by the next one, and the
+    client comes back twice."""
     home = tmp_path / "home"
     with serving(home) as service:
         log = service.watched_server("watched")

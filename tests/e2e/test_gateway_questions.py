@@ -1,4 +1,5 @@
-"""What servers ask in the middle of a call, through the gateway: clients and servers of both generations, each with each."""
+"""What servers ask in the middle of a call, through the gateway: clients and servers of both
+generations, each with each."""
 
 import asyncio
 import itertools
@@ -185,7 +186,8 @@ async def test_a_client_that_cannot_be_asked_and_a_server_that_may_not_ask_are_t
 
 
 class Poster:
-    """A client that speaks for itself: it calls at one process, and says what it has to say at another."""
+    """A client that speaks for itself: it calls at one process, and says what it has to say at
+    another."""
 
     def __init__(self, http: httpx2.AsyncClient, here: str, there: str) -> None:
         self._http = http

@@ -1,4 +1,5 @@
-"""Tasks of official clients of both generations, through a service that is killed while the agent is at work."""
+"""Tasks of official clients of both generations, through a service that is killed while the agent
+is at work."""
 
 import asyncio
 import signal

@@ -1,4 +1,5 @@
-"""A thousand tools behind the gateway: the official client finds one and calls it, under the policy of listed tools."""
+"""A thousand tools behind the gateway: the official client finds one and calls it, under the policy
+of listed tools."""
 
 import json
 from collections.abc import AsyncGenerator

@@ -1,4 +1,5 @@
-"""The webhook of an inbox gets everything that begins to wait for a person, signed and with a link to the item."""
+"""The webhook of an inbox gets everything that begins to wait for a person, signed and with a link
+to the item."""
 
 import json
 import sys

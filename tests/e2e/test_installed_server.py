@@ -1,4 +1,5 @@
-"""A server that is installed, through the command line: before, while and after it is there, runs go on."""
+"""A server that is installed, through the command line: before, while and after it is there, runs
+go on."""
 
 from pathlib import Path
 

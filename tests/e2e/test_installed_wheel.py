@@ -1,4 +1,5 @@
-"""The wheel in an environment of its own, beside a project that has packages named like Dragoman's."""
+"""The wheel in an environment of its own, beside a project that has packages named like
+Dragoman's."""
 
 import os
 import shutil
@@ -17,7 +18,8 @@ NAMES = ("domain", "application", "infrastructure", "interfaces")
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
-    """A command without the tests' own environment; what it printed. Skips where no registry can be reached."""
+    """A command without the tests' own environment; what it printed. Skips where no registry can be
+    reached."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -49,8 +51,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it requires, and nothing else: by pipx and its pip, or by pip where there is no uv
-    to fetch pipx."""
+    """An environment with the wheel and what it requires, and nothing else: by pipx and its pip, or
+    by pip where there is no uv to fetch pipx."""
     place = tmp_path_factory.mktemp("installed")
     if UV.exists():
         pipx = (UV, "tool", "run", "-q", "--python", sys.executable, "pipx")

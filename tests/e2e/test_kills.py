@@ -1,4 +1,5 @@
-"""A service that is killed again and again while runs are in hand; `make chaos CHAOS_ARGS=kills` does so for longer."""
+"""A service that is killed again and again while runs are in hand; `make chaos CHAOS_ARGS=kills`
+does so for longer."""
 
 from pathlib import Path
 

@@ -1,6 +1,8 @@
-"""MCP Apps behind the gateway: the published example servers, rendered by the official host side in Chromium.
+"""MCP Apps behind the gateway: the published example servers, rendered by the official host side in
+Chromium.
 
-The host is `tests/node/app_host.mjs`. Its apps are on another origin, in a frame with the restrictive policy of the specification.
+The host is `tests/node/app_host.mjs`. Its apps are on another origin, in a frame with the
+restrictive policy of the specification.
 """
 
 import re
@@ -32,7 +34,8 @@ SHOWN: dict[str, tuple[str, str]] = {
     "sheet-music": ("play-sheet-music", "svg"),
     "transcript": ("transcribe", "text=Your speech will appear here"),
 }
-"""Apps that compute, draw, play or record by themselves: nothing in their pages calls a tool or reads a resource."""
+"""Apps that compute, draw, play or record by themselves: nothing in their pages calls a tool or
+reads a resource."""
 CALLS_BACK = (".callServerTool(", ".readServerResource(")
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
@@ -43,7 +46,8 @@ FONTS = "https://unpkg.com"
 LAX = POLICY.replace("script-src 'self'", "script-src 'self' data: blob:").replace(
     "connect-src 'none'", f"connect-src {FONTS}"
 )
-"""For an app that loads its program as data, and fonts from the domain that its resource declares."""
+"""For an app that loads its program as data, and fonts from the domain that its resource
+declares."""
 SANDBOX = """<!doctype html><meta charset="utf-8"><style>iframe { width: 800px; height: 600px }</style><script>
 let view;
 addEventListener("message", ({ data, source }) => {

@@ -1,4 +1,5 @@
-"""Another Dragoman as the MCP registry that servers are added from, by the command line and the API."""
+"""Another Dragoman as the MCP registry that servers are added from, by the command line and the
+API."""
 
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""What `/metrics` says of runs that were really made: on PostgreSQL of each process its own, and of the backlog the same."""
+"""What `/metrics` says of runs that were really made: on PostgreSQL of each process its own, and of
+the backlog the same."""
 
 import json
 import threading
@@ -47,7 +48,8 @@ class Page:
 
 @contextmanager
 def a_priced_provider() -> Iterator[str]:
-    """An endpoint of OpenAI's chat completions that streams one word and says what it used; its base URL."""
+    """An endpoint of OpenAI's chat completions that streams one word and says what it used; its
+    base URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,5 +1,5 @@
-"""Typical mistakes at the terminal, beside a running service: each ends with a failure, without a traceback, and says
-what to do next."""
+"""Typical mistakes at the terminal, beside a running service: each ends with a failure, without a
+traceback, and says what to do next."""
 
 import io
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""Every family of models goes on with its tool loop in another process, after `kill -9` between a call and its result.
-`docs/models.md` says so."""
+"""Every family of models goes on with its tool loop in another process, after `kill -9` between a
+call and its result. `docs/models.md` says so."""
 
 import signal
 from contextlib import ExitStack

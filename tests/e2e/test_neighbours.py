@@ -1,4 +1,5 @@
-"""A few seconds of what `make chaos` does for longer: an organization beside a hostile server, and in quiet."""
+"""A few seconds of what `make chaos` does for longer: an organization beside a hostile server, and
+in quiet."""
 
 from dataclasses import replace
 

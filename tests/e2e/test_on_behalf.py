@@ -1,4 +1,5 @@
-"""A run on behalf of its person, from the sign-in at a real identity provider to a real MCP server that checks the token."""
+"""A run on behalf of its person, from the sign-in at a real identity provider to a real MCP server
+that checks the token."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -97,7 +98,8 @@ def test_a_run_waits_for_the_sign_in_of_its_person_and_goes_on_as_them(tmp_path:
                     [account] = ann.get("/v1/me/accounts").json()["data"]
                     assert (account["connected"], account["issuer"]) == (True, provider.issuer)
 
-                    # Disconnected, the sign-in is forgotten for this server, and the next run waits again.
+                    # Disconnected, the sign-in is forgotten for this server, and the next run waits
+                    # again.
                     assert ann.delete("/v1/me/accounts/tickets").is_success
                     reached(ann, begin(ann), "requires_action")
                 run = reached(bob, begin(bob), "completed")

@@ -22,7 +22,8 @@ IMPLEMENTED = (
     "image-input",
     "multi-turn",
 )
-"""All but what belongs to WebSockets and to compaction; versions of the suite have different ones of these."""
+"""All but what belongs to WebSockets and to compaction; versions of the suite have different ones
+of these."""
 
 
 @pytest.mark.requirement("X1")

@@ -1,4 +1,5 @@
-"""Agents of frameworks whose model is an agent of ours: the framework's own loop calls its functions."""
+"""Agents of frameworks whose model is an agent of ours: the framework's own loop calls its
+functions."""
 
 import json
 import os

@@ -29,8 +29,8 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 
 def openai_client(service: Service, **options: Any) -> Any:
-    """OpenAI's client, which knows nothing of Dragoman but its address and a key. Its strict validation holds every
-    answer to the types of the library."""
+    """OpenAI's client, which knows nothing of Dragoman but its address and a key. Its strict
+    validation holds every answer to the types of the library."""
     openai = pytest.importorskip("openai")
     settings = {"base_url": f"{service.url}/openai/v1", "api_key": service.key, "max_retries": 0, **options}
     return openai.OpenAI(_strict_response_validation=True, **settings)

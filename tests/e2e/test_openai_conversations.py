@@ -1,4 +1,5 @@
-"""Conversations as OpenAI's own library for Python has them. Its strict validation holds every answer to its types."""
+"""Conversations as OpenAI's own library for Python has them. Its strict validation holds every
+answer to its types."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,4 +1,5 @@
-"""Responses as OpenAI's own library for Python has them. Its strict validation holds every answer to its types."""
+"""Responses as OpenAI's own library for Python has them. Its strict validation holds every answer
+to its types."""
 
 import json
 import signal

@@ -1,4 +1,5 @@
-"""A canary token turns up wherever one can, in every spelling; then it is looked for wherever anything is kept or shown."""
+"""A canary token turns up wherever one can, in every spelling; then it is looked for wherever
+anything is kept or shown."""
 
 import base64
 import json
@@ -22,7 +23,8 @@ TOOLS_THAT_BRING_IT = ("say", "refuse", "break", "report", "shape")
 
 
 def watched() -> list[bytes]:
-    """What the token is in each spelling, without the characters that its neighbours decide; in lower case."""
+    """What the token is in each spelling, without the characters that its neighbours decide; in
+    lower case."""
     texts = [TOKEN, TOKEN.encode().hex(), TOKEN.upper().encode().hex(), SPELLINGS["percent"]]
     for word in (TOKEN, TOKEN.lower(), TOKEN.upper()):
         texts += [base64.b64encode(b"." * lead + word.encode()).decode()[4:-4] for lead in range(3)]
@@ -47,7 +49,8 @@ def guarded_agent(service: Service, name: str, *turns: Json, **settings: object)
 
 
 def leaking_agents(service: Service) -> dict[str, str]:
-    """Agents whose runs carry the token out; by name the tool that does it, empty where it is the model."""
+    """Agents whose runs carry the token out; by name the tool that does it, empty where it is the
+    model."""
     agents = {}
     for spelling, text in SPELLINGS.items():
         guarded_agent(service, f"tells-{spelling}", a_turn(f"It is {text}, keep it."))
@@ -104,7 +107,8 @@ def everything_the_api_says(service: Service) -> bytes:
 
 
 def release(service: Service, thread_id: str) -> None:
-    """A thread in quarantine takes nothing; released, it does, and what was said is still there without the token."""
+    """A thread in quarantine takes nothing; released, it does, and what was said is still there
+    without the token."""
     thread = service.call("GET", f"/threads/{thread_id}")
     assert thread["quarantine"]["canary_id"] == "vault"
     body = {"agent": "harmless", "input": "Go on."}

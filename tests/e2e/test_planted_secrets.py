@@ -1,4 +1,5 @@
-"""Secrets are planted wherever the service takes some; then much goes wrong, and none may be found where it is not meant."""
+"""Secrets are planted wherever the service takes some; then much goes wrong, and none may be found
+where it is not meant."""
 
 import base64
 import json
@@ -22,7 +23,8 @@ IN_URL = "planted-in-url-8d20b4"
 
 
 def forms(secret: str) -> list[bytes]:
-    """The secret as it is, and as it is easily turned back; base64 only where the encoding begins with it."""
+    """The secret as it is, and as it is easily turned back; base64 only where the encoding begins
+    with it."""
     return [secret.encode(), quote(secret, safe="").encode(), base64.b64encode(secret.encode()).rstrip(b"=")]
 
 

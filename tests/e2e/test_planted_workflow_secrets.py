@@ -1,5 +1,5 @@
-"""Secrets of a workflow's tools are planted, used, and echoed by careless servers; then none may be found where it is not meant,
-while the run lasts and when it has ended."""
+"""Secrets of a workflow's tools are planted, used, and echoed by careless servers; then none may be
+found where it is not meant, while the run lasts and when it has ended."""
 
 from pathlib import Path
 
@@ -17,7 +17,8 @@ PLANTED = {"bound input": SECRET, "server's environment": SERVER_TOKEN}
 
 
 def careless(url: str) -> Json:
-    """A request that takes its secret in the query, too; one that is refused; and a server that tells its environment."""
+    """A request that takes its secret in the query, too; one that is refused; and a server that
+    tells its environment."""
 
     def component(name: str, token: str) -> Json:
         return {

@@ -1,7 +1,9 @@
-"""Twenty-five servers that many people use, installed from the registries as they are today, under the confinement that a service
-has by default: each is listed, and one of its tools is called through the gateway.
+"""Twenty-five servers that many people use, installed from the registries as they are today, under
+the confinement that a service has by default: each is listed, and one of its tools is called
+through the gateway.
 
-`DRAGOMAN_TEST_POPULAR_SERVERS=1` runs them: they are gigabytes of other people's packages, and change by the week.
+`DRAGOMAN_TEST_POPULAR_SERVERS=1` runs them: they are gigabytes of other people's packages, and
+change by the week.
 """
 
 import json
@@ -26,8 +28,9 @@ INSTALLATION_S = 400
 
 @dataclass(frozen=True, kw_only=True)
 class Popular:
-    """A package, what it is started with, and a tool of it with arguments. `fails` allows the tool to end with an error of the
-    server's: it wants the internet or an account, and says so itself."""
+    """A package, what it is started with, and a tool of it with arguments. `fails` allows the tool
+    to end with an error of the server's: it wants the internet or an account, and says so
+    itself."""
 
     package: str
     tool: str
@@ -144,7 +147,8 @@ def called(service: Service, tool: str, params: Json) -> Json:
     headers = {**service.headers, "Accept": "application/json, text/event-stream"}
     answer = httpx.post(f"{service.url}/mcp?agent=caller", json=message, headers=headers, timeout=120, trust_env=False)
     assert answer.status_code == 200, answer.text
-    # A stream where the server says something in the middle of the call; its last event is the answer.
+    # A stream where the server says something in the middle of the call; its last event is the
+    # answer.
     is_stream = answer.headers["content-type"].startswith("text/event-stream")
     last = [line for line in answer.text.splitlines() if line.startswith("data:")][-1][5:] if is_stream else answer.text
     return dict(json.loads(last)["result"])

@@ -1,4 +1,5 @@
-"""A minute of what `make chaos` does for longer: PostgreSQL stopped, crashed, and its sessions ended, under runs in hand."""
+"""A minute of what `make chaos` does for longer: PostgreSQL stopped, crashed, and its sessions
+ended, under runs in hand."""
 
 from collections.abc import Iterator
 

@@ -1,5 +1,5 @@
-"""People give a started server their own secrets, in the browser and in the command line, and their waiting runs go on with a
-process of their own."""
+"""People give a started server their own secrets, in the browser and in the command line, and their
+waiting runs go on with a process of their own."""
 
 import sys
 from collections.abc import Iterator

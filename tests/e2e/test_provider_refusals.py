@@ -1,4 +1,5 @@
-"""A provider that repeats the API key in its refusal: operators read why, and the key is nowhere."""
+"""A provider that repeats the API key in its refusal: operators read why, and the key is
+nowhere."""
 
 import json
 from collections.abc import Iterator

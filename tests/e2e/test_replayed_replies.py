@@ -1,4 +1,5 @@
-"""Tool loops over a provider that refuses a turn whose own items are missing: they survive whatever happens in between."""
+"""Tool loops over a provider that refuses a turn whose own items are missing: they survive whatever
+happens in between."""
 
 import json
 import signal

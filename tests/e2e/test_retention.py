@@ -1,4 +1,5 @@
-"""A service whose organization keeps things for thirty days, over a data directory in which some are older."""
+"""A service whose organization keeps things for thirty days, over a data directory in which some
+are older."""
 
 import asyncio
 import gzip
@@ -28,8 +29,9 @@ EMAIL = {"to": "ada@example.org", "subject": "Hi", "body": "Hello."}
 
 
 def make_old(home: Path, *threads: str, without: Sequence[str] = ()) -> None:
-    """As if all of these threads, and all that the audit trail says, had happened forty days ago. The trail is sealed anew
-    by the next start, as after a start that never sealed any of it. The tables `without` rows of them are named."""
+    """As if all of these threads, and all that the audit trail says, had happened forty days ago.
+    The trail is sealed anew by the next start, as after a start that never sealed any of it. The
+    tables `without` rows of them are named."""
     names = ", ".join(f"'{thread}'" for thread in threads)
     of_threads = {
         "thread": (["created_at"], f"id IN ({names})"),

@@ -21,7 +21,8 @@ def processes(tmp_path: Path, postgres_databases: PostgresDatabases) -> Iterator
 
 @pytest.mark.requirement("K2")
 def test_two_workers_run_no_more_than_the_bound_and_the_places_of_a_killed_one_come_back(processes: Cluster) -> None:
-    """Before the kill the second worker may not have asked for runs yet; the look after it is the one that holds."""
+    """Before the kill the second worker may not have asked for runs yet; the look after it is the
+    one that holds."""
     gate = processes.folder / "gate"
     api = processes.serve("api", "--no-worker")
     log = looking(api, gate)

@@ -1,5 +1,6 @@
-"""Runs that earlier versions have stored. A database of each kind begins with the saved schema of the first revision, is upgraded
-one revision at a time, gets the rows that a service of each saved revision has stored, and is then used by this version."""
+"""Runs that earlier versions have stored. A database of each kind begins with the saved schema of
+the first revision, is upgraded one revision at a time, gets the rows that a service of each saved
+revision has stored, and is then used by this version."""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +30,8 @@ SAVED = sorted(path.stem for path in FOLDER.glob("*.json"))
 MOVED = {"last_used_at"}
 """A key is used to read this."""
 AN_HOUR = timedelta(hours=1)
-"""How long ago the services that made the files stopped: their leases have expired, approvals and idempotency keys are valid."""
+"""How long ago the services that made the files stopped: their leases have expired, approvals and
+idempotency keys are valid."""
 
 
 def revisions() -> list[str]:
@@ -67,8 +69,8 @@ class Estate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What one earlier version has left. `service` is used as who made the file: with their key, and a folder of their own
-    for what servers write. `read` has what it answered first, by path."""
+    """What one earlier version has left. `service` is used as who made the file: with their key,
+    and a folder of their own for what servers write. `read` has what it answered first, by path."""
 
     service: Service
     saved: SavedRuns

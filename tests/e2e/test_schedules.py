@@ -1,4 +1,5 @@
-"""Runs that begin by the clock: in a service over its own file, and with several workers on one database."""
+"""Runs that begin by the clock: in a service over its own file, and with several workers on one
+database."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -61,7 +62,8 @@ def test_a_schedule_makes_up_once_for_what_was_missed_and_then_fires_when_it_is_
         assert missed["status"] == "completed"
         assert moment(missed["created_at"]) - due_at(missed) > timedelta(hours=1)
 
-        # What the clock does once a minute, sooner. A change rings for whoever waits for the next time.
+        # What the clock does once a minute, sooner. A change rings for whoever waits for the next
+        # time.
         soon = datetime.now(UTC) + timedelta(seconds=2)
         with closing(sqlite3.connect(home / "dragoman.db")) as connection, connection:
             moved = connection.execute("UPDATE schedule SET next_fire_at = ?", (stored(soon),))

@@ -1,4 +1,5 @@
-"""Directories manage people by SCIM: an independent tester, and a leaver who is refused everywhere."""
+"""Directories manage people by SCIM: an independent tester, and a leaver who is refused
+everywhere."""
 
 import json
 import subprocess

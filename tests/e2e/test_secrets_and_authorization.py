@@ -1,5 +1,5 @@
-"""Named secrets and OAuth from registration to a rotated key, over a real service: used where they are meant, found nowhere
-else."""
+"""Named secrets and OAuth from registration to a rotated key, over a real service: used where they
+are meant, found nowhere else."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""What `dragoman serve` offers to a person at a terminal: a link that signs in, the explorer, what is missing."""
+"""What `dragoman serve` offers to a person at a terminal: a link that signs in, the explorer, what
+is missing."""
 
 import os
 import pty

@@ -1,4 +1,5 @@
-"""A service whose audit entries go to a SIEM: each once and in order, also those from while it was away, and no secret."""
+"""A service whose audit entries go to a SIEM: each once and in order, also those from while it was
+away, and no secret."""
 
 import json
 import threading

@@ -1,4 +1,5 @@
-"""People who sign in with a real identity provider: console, API, gateway and streams of a real service."""
+"""People who sign in with a real identity provider: console, API, gateway and streams of a real
+service."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""Files of a thread in a real service: uploaded, searched, computed with, written by code, read back, and found after a restart."""
+"""Files of a thread in a real service: uploaded, searched, computed with, written by code, read
+back, and found after a restart."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""`kill -9` between, inside and around the steps of a run; `make chaos` does it at every boundary."""
+"""`kill -9` between, inside and around the steps of a run; `make chaos` does it at every
+boundary."""
 
 from pathlib import Path
 

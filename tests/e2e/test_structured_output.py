@@ -1,4 +1,5 @@
-"""Runs with an output schema on every family of models, killed between an answer that does not match and its repair."""
+"""Runs with an output schema on every family of models, killed between an answer that does not
+match and its repair."""
 
 import json
 import signal

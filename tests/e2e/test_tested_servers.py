@@ -1,4 +1,5 @@
-"""Servers that are only tested, saved or not: their processes are under the same limits as those that are called."""
+"""Servers that are only tested, saved or not: their processes are under the same limits as those
+that are called."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""A run whose MCP server's access token ends between two of its calls, over a real service and a real authorization server."""
+"""A run whose MCP server's access token ends between two of its calls, over a real service and a
+real authorization server."""
 
 import time
 from pathlib import Path

@@ -54,8 +54,8 @@ _PACKAGES = {
     "msgspec", "multidict", "multipart", "opentelemetry", "prometheus_client", "pydantic", "pydantic_core", "shellingham", "sniffio", "sqlalchemy",
     "starlette", "structlog", "typer", "typing_extensions", "typing_inspection", "uvicorn", "uvloop", "yaml",
 }  # fmt: skip
-"""What an idle service loads of packages of others. One more takes memory in every service: it is loaded on use, or stands
-here, and ADR 0028 says what it costs."""
+"""What an idle service loads of packages of others. One more takes memory in every service: it is
+loaded on use, or stands here, and ADR 0028 says what it costs."""
 _LOCKED = re.compile(r"^([\w.-]+)(?:\[[^]]*\])?==", re.MULTILINE)
 
 

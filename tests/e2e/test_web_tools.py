@@ -1,4 +1,5 @@
-"""An agent that searches the web and reads a page, in the real service over the real child processes."""
+"""An agent that searches the web and reads a page, in the real service over the real child
+processes."""
 
 import threading
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""Webhooks of the real service: they survive its end, are verified by others' code, sent once by many, and keep secrets."""
+"""Webhooks of the real service: they survive its end, are verified by others' code, sent once by
+many, and keep secrets."""
 
 import json
 import signal

@@ -1,5 +1,5 @@
-"""Agents that are tools of agents of a workflow, in a real service with one place for runs: called, killed in the middle,
-cancelled, and held to the policies of their callers."""
+"""Agents that are tools of agents of a workflow, in a real service with one place for runs: called,
+killed in the middle, cancelled, and held to the policies of their callers."""
 
 import json
 from collections.abc import Sequence

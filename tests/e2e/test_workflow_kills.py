@@ -1,4 +1,5 @@
-"""Workflows of parallel branches and joins whose process is killed, again and again: what had finished is not done again."""
+"""Workflows of parallel branches and joins whose process is killed, again and again: what had
+finished is not done again."""
 
 import json
 import threading
@@ -87,7 +88,8 @@ def ledger() -> Iterator[Ledger]:
 
 
 def tangle(url: str, *, idempotent: bool = True) -> Json:
-    """Three branches, of which two meet in `all`, one has an agent, and the quickest two in `first`."""
+    """Three branches, of which two meet in `all`, one has an agent, and the quickest two in
+    `first`."""
 
     def sent(name: str, **config: object) -> Json:
         request = {"url": f"{url}/{name}", "method": "POST", "idempotent": idempotent, **config}
@@ -186,7 +188,8 @@ def test_no_finished_node_is_done_again_however_often_the_service_is_killed(tmp_
             run = ended(service, run_id)
             assert (run["status"], run["attempt"]) == ("completed", len(STAGES) + 1), run
             assert run["output"]["body"] == {"name": "end"}
-            # Each was sent once, and once more for each time that it was under way when the process was killed.
+            # Each was sent once, and once more for each time that it was under way when the process
+            # was killed.
             assert sent.sent == under_way
             assert len(service.call("GET", "/runs")["data"]) == 1
             assert_in_order(service, run_id)

@@ -1,5 +1,5 @@
-"""Tools of workflows in a real service: each agent has what is wired to it and nothing else, through kills, and while others
-ask the gateway; when the run has ended nothing is left."""
+"""Tools of workflows in a real service: each agent has what is wired to it and nothing else,
+through kills, and while others ask the gateway; when the run has ended nothing is left."""
 
 import json
 import sys
@@ -45,7 +45,8 @@ def component(url: str, name: str, exposed: str) -> Json:
 
 
 def story(url: str, log: Path) -> Json:
-    """Two agents, one after the other: one has the weather and the time, the other the news and a server of the run's own."""
+    """Two agents, one after the other: one has the weather and the time, the other the news and a
+    server of the run's own."""
     command = [*ISOLATED_PYTHON, str(SERVERS / "watched_server.py"), str(log)]
     watch = {"slug": "watch", "kind": "custom", "command": command[0], "args": command[1:], "trusted": True}
     return {
@@ -76,7 +77,8 @@ def story(url: str, log: Path) -> Json:
 
 
 def prepared(service: Service, url: str) -> Path:
-    """Agents that call every tool there is, with tools of their own that do not count; the log of the run's own server."""
+    """Agents that call every tool there is, with tools of their own that do not count; the log of
+    the run's own server."""
     log = service.home / "watch.log"
     service.server("time", sys.executable, "-m", "mcp_server_time")
     service.call("POST", "/secrets", {"name": "WEATHER", "value": SECRET})

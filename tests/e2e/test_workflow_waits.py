@@ -1,4 +1,5 @@
-"""Workflow runs whose agents need approvals, in a real service: named, decided about, restarted meanwhile, stopped."""
+"""Workflow runs whose agents need approvals, in a real service: named, decided about, restarted
+meanwhile, stopped."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""Workflows in a real service: requests with secrets, agents, a person's answer, a kill in the middle, a stop."""
+"""Workflows in a real service: requests with secrets, agents, a person's answer, a kill in the
+middle, a stop."""
 
 import json
 import threading

@@ -1,4 +1,5 @@
-"""Sources of other versions: the one after this, which does not exist yet, and those of the history."""
+"""Sources of other versions: the one after this, which does not exist yet, and those of the
+history."""
 
 import re
 import shutil
@@ -30,7 +31,8 @@ def upgrade() -> None:
 
 
 def next_version(folder: Path, *, contracts: bool = False) -> Path:
-    """The `src` of a version whose schema has one revision more. With `contracts`, code of this version does not work with it."""
+    """The `src` of a version whose schema has one revision more. With `contracts`, code of this
+    version does not work with it."""
     source = folder / ("contracting" if contracts else "next") / "src"
     shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
     persistence = source / "infrastructure" / "persistence"

@@ -1,4 +1,5 @@
-"""A little forward proxy of this machine: requests in absolute form, and tunnels by CONNECT (RFC 9110, section 9.3.6)."""
+"""A little forward proxy of this machine: requests in absolute form, and tunnels by CONNECT (RFC
+9110, section 9.3.6)."""
 
 import asyncio
 import base64
@@ -8,8 +9,8 @@ from urllib.parse import urlsplit
 
 
 class ForwardProxy:
-    """Resolves the names in `places` (`host:port`) to ports of this machine, and refuses all others. With `credentials`
-    (`user:password`), it wants them of each request."""
+    """Resolves the names in `places` (`host:port`) to ports of this machine, and refuses all
+    others. With `credentials` (`user:password`), it wants them of each request."""
 
     def __init__(self, places: Mapping[str, int], *, credentials: str | None = None) -> None:
         self._places = places

@@ -1,4 +1,5 @@
-"""Servers that write whatever HTTP they like, and clients of models and MCP servers that ask them."""
+"""Servers that write whatever HTTP they like, and clients of models and MCP servers that ask
+them."""
 
 import asyncio
 import ssl

@@ -1,4 +1,5 @@
-"""Answers that come compressed, from models and MCP servers: read, and given up where they are bombs."""
+"""Answers that come compressed, from models and MCP servers: read, and given up where they are
+bombs."""
 
 import gzip
 import zlib

@@ -1,4 +1,5 @@
-"""How a connection fails, in httpx's words: refused, too late, broken off, at the start and in the middle of an answer."""
+"""How a connection fails, in httpx's words: refused, too late, broken off, at the start and in the
+middle of an answer."""
 
 import asyncio
 import socket
@@ -17,7 +18,8 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
 
 @asynccontextmanager
 async def serving(answer: bytes | None, *, reset: bool = False) -> AsyncIterator[str]:
-    """A server that reads a request, writes `answer` and hangs up, with `reset` not gently; with None it says nothing."""
+    """A server that reads a request, writes `answer` and hangs up, with `reset` not gently; with
+    None it says nothing."""
     left: list[asyncio.StreamWriter] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,5 @@
-"""What connections do, seen from servers that write whatever HTTP they like: pooled, closed, silent, unfinished."""
+"""What connections do, seen from servers that write whatever HTTP they like: pooled, closed,
+silent, unfinished."""
 
 import asyncio
 import ssl

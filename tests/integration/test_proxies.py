@@ -1,4 +1,5 @@
-"""Requests through the operator's proxy, by each part that makes them; the egress guard decides about their targets."""
+"""Requests through the operator's proxy, by each part that makes them; the egress guard decides
+about their targets."""
 
 import asyncio
 import datetime
@@ -75,7 +76,8 @@ class Names(AbstractResolver):
 
 @asynccontextmanager
 async def a_target(*, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """A server that is a model provider, an MCP server, a receiver of webhooks and a page; its port."""
+    """A server that is a model provider, an MCP server, a receiver of webhooks and a page; its
+    port."""
 
     async def answer(request: web.Request) -> web.StreamResponse:
         if request.path.endswith("/chat/completions"):
@@ -341,7 +343,8 @@ async def through_tunnels(folder: Path) -> None:
         for _ in range(2):
             assert (await reply_of(model.stream(a_request("acme:m")))).text == "hi"
         await http.aclose()
-        # The certificate of the target is not trusted here: that a tunnel is asked for is what can be seen.
+        # The certificate of the target is not trusted here: that a tunnel is asked for is what can
+        # be seen.
         assert (await webhook_attempt(proxies, f"https://{HOST}/hook")).failure is SendFailure.INSECURE
     # Each keeps its tunnel for the second request.
     assert proxy.requests == [f"CONNECT {HOST}:443"] * 3

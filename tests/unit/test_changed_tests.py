@@ -1,4 +1,5 @@
-"""The selection of tests by what was changed: by what they need, by the words of a feature, by pages and by folders."""
+"""The selection of tests by what was changed: by what they need, by the words of a feature, by
+pages and by folders."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Texts of a million characters that made a reader of them quadratic: each is read in linear time."""
+"""Texts of a million characters that made a reader of them quadratic: each is read in linear
+time."""
 
 from collections.abc import Callable
 

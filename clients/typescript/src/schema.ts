@@ -68,8 +68,8 @@ export interface components {
         };
         /**
          * AddRegistryServerBody
-         * @description An entry of a registry to register as a server. Values of its `inputs` are texts, or references
-         *     to named secrets (`{"secret": NAME}`).
+         * @description An entry of a registry to register as a server. Values of its `inputs` are texts, or
+         *     references to named secrets (`{"secret": NAME}`).
          * @example {
          *       "version": "1.2.0",
          *       "slug": "tickets",
@@ -296,8 +296,8 @@ export interface components {
         };
         /**
          * ApprovalState
-         * @description The state of an approval; the values are public. `stale`: the agent or the tool's MCP
-         *     server has changed, and the call is checked again. `cancelled`: the run ended before a decision.
+         * @description The state of an approval; the values are public. `stale`: the agent or the tool's MCP server
+         *     has changed, and the call is checked again. `cancelled`: the run ended before a decision.
          * @enum {string}
          */
         ApprovalState: "pending" | "approved" | "denied" | "expired" | "stale" | "cancelled";
@@ -727,7 +727,8 @@ export interface components {
         };
         /**
          * CancelRunsBody
-         * @description The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others.
+         * @description The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the
+         *     others.
          * @example {
          *       "agent_id": "repository-guide"
          *     }
@@ -882,8 +883,9 @@ export interface components {
         };
         /**
          * CloudIdentity
-         * @description Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine on which Dragoman
-         *     runs (instance role, workload identity, metadata server). The values are part of the public contract.
+         * @description Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine
+         *     on which Dragoman runs (instance role, workload identity, metadata server). The values are part
+         *     of the public contract.
          * @enum {string}
          */
         CloudIdentity: "key" | "service";
@@ -1308,7 +1310,8 @@ export interface components {
         };
         /**
          * Credentials
-         * @description Whose account is used at a server: one of the organization, or that of the person for whom a call is made.
+         * @description Whose account is used at a server: one of the organization, or that of the person for whom a
+         *     call is made.
          * @enum {string}
          */
         Credentials: "organization" | "person";
@@ -1449,9 +1452,9 @@ export interface components {
         };
         /**
          * EchoReasoning
-         * @description Where chat completions get the model's reasoning back, if the provider shows it: in messages `always`; after the
-         *     last message of the user, which is the `tool_loop`; or `never`, which sends text and calls only. The values are part
-         *     of the public contract.
+         * @description Where chat completions get the model's reasoning back, if the provider shows it: in messages
+         *     `always`; after the last message of the user, which is the `tool_loop`; or `never`, which sends
+         *     text and calls only. The values are part of the public contract.
          * @enum {string}
          */
         EchoReasoning: "tool_loop" | "always" | "never";
@@ -1527,7 +1530,8 @@ export interface components {
         };
         /**
          * Effort
-         * @description How much a model thinks. Models take some of these. The values are part of the public contract.
+         * @description How much a model thinks. Models take some of these. The values are part of the public
+         *     contract.
          * @enum {string}
          */
         Effort: "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
@@ -1699,7 +1703,8 @@ export interface components {
         };
         /**
          * FirstUse
-         * @description What happens to the first definitions of servers that are not trusted. The values are public.
+         * @description What happens to the first definitions of servers that are not trusted. The values are
+         *     public.
          * @enum {string}
          */
         FirstUse: "approve" | "review";
@@ -1917,8 +1922,9 @@ export interface components {
         };
         /**
          * IdJagAuthBody
-         * @description Enterprise-managed authorization: the identity provider of each person gives an assertion (ID-JAG) for the server's
-         *     authorization server, which gives a token for it. Needs `credentials` `person`.
+         * @description Enterprise-managed authorization: the identity provider of each person gives an assertion
+         *     (ID-JAG) for the server's authorization server, which gives a token for it. Needs `credentials`
+         *     `person`.
          * @example {
          *       "type": "oauth_id_jag",
          *       "issuer": "https://auth.example.com",
@@ -1952,8 +1958,8 @@ export interface components {
         };
         /**
          * IdentityProviderBody
-         * @description An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
-         *     public client.
+         * @description An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it
+         *     the service is a public client.
          * @example {
          *       "name": "company",
          *       "issuer": "https://login.example.com",
@@ -2191,7 +2197,8 @@ export interface components {
         };
         /**
          * IncompleteReason
-         * @description Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is incomplete.
+         * @description Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is
+         *     incomplete.
          * @enum {string}
          */
         IncompleteReason: "max_turns" | "max_tool_calls" | "max_tokens" | "max_cost_usd" | "timeout" | "daily_budget_usd" | "max_output_tokens" | "content_filter" | "refusal" | "context_exceeded";
@@ -3458,8 +3465,8 @@ export interface components {
         };
         /**
          * Permission
-         * @description One kind of act. Every role reads. Identity providers and directories need the role `admin`, because they decide
-         *     who gets which role.
+         * @description One kind of act. Every role reads. Identity providers and directories need the role `admin`,
+         *     because they decide who gets which role.
          * @enum {string}
          */
         Permission: "runs.start" | "runs.control" | "approvals.decide" | "threads.release" | "servers.operate" | "gateway.open" | "webhooks.retry" | "agents.manage" | "servers.manage" | "workflows.manage" | "schedules.manage" | "models.manage" | "secrets.manage" | "webhooks.manage" | "organization.manage" | "keys.manage" | "users.manage" | "groups.manage" | "roles.manage";
@@ -3476,7 +3483,8 @@ export interface components {
         /**
          * PinnedToolView
          * @description A tool and its approval: `state` is `approved`, `quarantined` if it is new or changed since
-         *     its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a unified diff.
+         *     its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a
+         *     unified diff.
          */
         PinnedToolView: {
             /** @description Name of the tool at its server. */
@@ -3550,7 +3558,8 @@ export interface components {
         PolicyLayer: "built-in" | "organization" | "agent" | "run" | "caller";
         /**
          * Problem
-         * @description Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a person.
+         * @description Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a
+         *     person.
          */
         Problem: {
             /** @description `urn:dragoman:problem:` and the code. */
@@ -3631,8 +3640,8 @@ export interface components {
         };
         /**
          * ProviderKind
-         * @description The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is, unless their wire is `native`.
-         *     The values are part of the public contract.
+         * @description The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is,
+         *     unless their wire is `native`. The values are part of the public contract.
          * @enum {string}
          */
         ProviderKind: "openai" | "alibaba" | "anthropic" | "azure" | "bedrock" | "cerebras" | "cohere" | "crusoe" | "deepseek" | "fireworks" | "github-copilot" | "google" | "groq" | "heroku" | "huggingface" | "meta" | "mistral" | "moonshotai" | "nebius" | "ollama" | "openrouter" | "ovhcloud" | "sambanova" | "snowflake" | "together" | "vercel" | "vertex" | "xai" | "zai";
@@ -3654,7 +3663,8 @@ export interface components {
          * ProviderWire
          * @description The API of a provider. The values are part of the public contract.
          *
-         *     - `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere.
+         *     - `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock
+         *       without a path, `chat` elsewhere.
          *     - `native`: the vendor's own API: `generateContent` of Gemini, Converse of Bedrock.
          * @enum {string}
          */
@@ -3746,8 +3756,8 @@ export interface components {
         };
         /**
          * ReasoningDeltaEvent
-         * @description A piece of the reasoning that the model shows before or beside the text of a message, of agents with
-         *     `reasoning_summary`. It is in no message.
+         * @description A piece of the reasoning that the model shows before or beside the text of a message, of
+         *     agents with `reasoning_summary`. It is in no message.
          */
         ReasoningDeltaEvent: {
             /** @description Number of the event in its run: from 1, without gaps. */
@@ -3886,7 +3896,8 @@ export interface components {
         };
         /**
          * ReplayWorkflowRunBody
-         * @description The node from which a new run executes; nodes before it keep the outputs of the earlier run.
+         * @description The node from which a new run executes; nodes before it keep the outputs of the earlier
+         *     run.
          * @example {
          *       "node_id": "review"
          *     }
@@ -4314,8 +4325,9 @@ export interface components {
         };
         /**
          * RunOrder
-         * @description Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
-         *     of the organization (before `until`): no index has them. Equal ones are ordered by id.
+         * @description Orders of runs; the values are public. Those by figures begin with the largest, and have the
+         *     `SEARCHED` newest runs of the organization (before `until`): no index has them. Equal ones are
+         *     ordered by id.
          * @enum {string}
          */
         RunOrder: "newest" | "oldest" | "longest" | "costliest" | "most_tokens";
@@ -4431,7 +4443,8 @@ export interface components {
         RunStatus: "queued" | "in_progress" | "requires_action" | "completed" | "incomplete" | "failed" | "cancelled" | "halted";
         /**
          * RunStreamEnd
-         * @description The last item of a stream: the run has ended or requires action. It is not stored and has no id.
+         * @description The last item of a stream: the run has ended or requires action. It is not stored and has no
+         *     id.
          */
         RunStreamEnd: {
             /**
@@ -4609,7 +4622,8 @@ export interface components {
         };
         /**
          * SavedOrganizationView
-         * @description A saved organization; `warnings` name its policies that match no tool, and users with limits who do not exist.
+         * @description A saved organization; `warnings` name its policies that match no tool, and users with limits
+         *     who do not exist.
          */
         SavedOrganizationView: {
             /** @description Id of the organization. */
@@ -5037,7 +5051,8 @@ export interface components {
         };
         /**
          * SessionView
-         * @description A browser that is signed in to the console, a client that a person admitted at the gateway, or an impersonation.
+         * @description A browser that is signed in to the console, a client that a person admitted at the gateway,
+         *     or an impersonation.
          */
         SessionView: {
             /** @description Id of the session; that of a client is a gateway session's. */
@@ -5182,7 +5197,8 @@ export interface components {
         };
         /**
          * SubjectToken
-         * @description The token of a person's sign-in that is exchanged. The values are part of the public contract.
+         * @description The token of a person's sign-in that is exchanged. The values are part of the public
+         *     contract.
          * @enum {string}
          */
         SubjectToken: "id_token" | "access_token";
@@ -5416,7 +5432,8 @@ export interface components {
         };
         /**
          * TlsBody
-         * @description TLS with a remote server: a client certificate with its key, or certificate authorities, or both.
+         * @description TLS with a remote server: a client certificate with its key, or certificate authorities, or
+         *     both.
          * @example {
          *       "certificate": "-----BEGIN CERTIFICATE-----\n…\n-----END CERTIFICATE-----\n",
          *       "private_key": {
@@ -5450,8 +5467,8 @@ export interface components {
         };
         /**
          * TokenExchangeAuthBody
-         * @description OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in for a token of the
-         *     server. Needs `credentials` `person`.
+         * @description OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in
+         *     for a token of the server. Needs `credentials` `person`.
          * @example {
          *       "type": "oauth_token_exchange",
          *       "audience": "tickets",
@@ -5584,8 +5601,8 @@ export interface components {
         };
         /**
          * ToolHealth
-         * @description `available` for native tools, `quarantined` for MCP tools that await approval, else the state of
-         *     the tool's server (`ServerState`).
+         * @description `available` for native tools, `quarantined` for MCP tools that await approval, else the state
+         *     of the tool's server (`ServerState`).
          * @enum {string}
          */
         ToolHealth: "available" | "quarantined" | "not_installed" | "installing" | "disconnected" | "connecting" | "connected" | "unhealthy" | "needs_auth" | "disabled" | "error";
@@ -5955,8 +5972,8 @@ export interface components {
         };
         /**
          * UpdateGroupBody
-         * @description Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with other claims, members
-         *     by claim are members again when they next sign in.
+         * @description Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with
+         *     other claims, members by claim are members again when they next sign in.
          * @example {
          *       "add_members": [
          *         "usr_0002"
@@ -5986,8 +6003,8 @@ export interface components {
         };
         /**
          * UpdateIdentityProviderBody
-         * @description Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
-         *     the service a public client. `issuer` cannot change.
+         * @description Changes to an identity provider; absent fields stay. `rules` replace all earlier ones;
+         *     `client_secret` null makes the service a public client. `issuer` cannot change.
          * @example {
          *       "rules": [
          *         {
@@ -6101,8 +6118,8 @@ export interface components {
         };
         /**
          * UpdateModelProviderBody
-         * @description Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
-         *     all earlier ones, keys included; `cloud` is replaced as a whole.
+         * @description Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments`
+         *     replace all earlier ones, keys included; `cloud` is replaced as a whole.
          * @example {
          *       "api_key": {
          *         "secret": "ACME"
@@ -6192,7 +6209,8 @@ export interface components {
         };
         /**
          * UpdateRoleBody
-         * @description Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The name stays.
+         * @description Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The
+         *     name stays.
          * @example {
          *       "permissions": [
          *         "approvals.decide",
@@ -6283,8 +6301,8 @@ export interface components {
         };
         /**
          * UpdateWorkflowBody
-         * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts: without `team`,
-         *     it gives the workflow to the organization.
+         * @description Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely;
+         *     `text` replaces all parts: without `team`, it gives the workflow to the organization.
          * @example {
          *       "name": "answers-2"
          *     }
@@ -6303,7 +6321,8 @@ export interface components {
         };
         /**
          * UpdatedUserView
-         * @description A changed user, and how many runs, workflow runs and gateway sessions end with their access.
+         * @description A changed user, and how many runs, workflow runs and gateway sessions end with their
+         *     access.
          */
         UpdatedUserView: {
             /** @description Id of the user. Runs, calls, approvals and audit entries name it. */
@@ -6400,7 +6419,8 @@ export interface components {
         };
         /**
          * UserLimitsBody
-         * @description Limits of one user. What is absent or null sets none, or leaves it to the limits of all users.
+         * @description Limits of one user. What is absent or null sets none, or leaves it to the limits of all
+         *     users.
          * @example {
          *       "rate_limit": {
          *         "calls": 60,
@@ -6437,8 +6457,8 @@ export interface components {
         };
         /**
          * UserStatus
-         * @description Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next
-         *     sign-in does not create the user again.
+         * @description Only an active user is admitted. The row of a removed one stays, without name and e-mail, so
+         *     that the next sign-in does not create the user again.
          * @enum {string}
          */
         UserStatus: "active" | "deactivated" | "removed";
@@ -6578,9 +6598,9 @@ export interface components {
         };
         /**
          * WebhookEvent
-         * @description What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
-         *     organization's inbox. `other` stands for one that a later version stored and delivers. The values are part of the public
-         *     contract.
+         * @description What is delivered: events of runs to the webhook of the run, and what waits for people
+         *     (`NOTICES`) to the webhook of the organization's inbox. `other` stands for one that a later
+         *     version stored and delivers. The values are part of the public contract.
          * @enum {string}
          */
         WebhookEvent: "run.completed" | "run.failed" | "run.incomplete" | "run.cancelled" | "run.halted" | "run.requires_action" | "approval.requested" | "workflow_run.question_asked" | "mcp_server.tool_quarantined" | "thread.quarantined" | "run.question_asked" | "run.client_tool_called" | "account.required" | "mcp_server.authorization_required" | "other";
@@ -6906,7 +6926,8 @@ export interface components {
         };
         /**
          * WorkflowStreamEnd
-         * @description The last item of a stream: the workflow run has ended or waits. It is not stored and has no id.
+         * @description The last item of a stream: the workflow run has ended or waits. It is not stored and has no
+         *     id.
          */
         WorkflowStreamEnd: {
             /**

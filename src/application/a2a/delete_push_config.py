@@ -23,7 +23,8 @@ class DeletePushConfigCommand:
 class DeletePushConfig:
     """Rules:
     - Requires `runner` for tasks of the caller, `operator` for others.
-    - Deliveries of the config are removed with it, also those under way in so far as they are not repeated.
+    - Deliveries of the config are removed with it, also those under way in so far as they are not
+      repeated.
     - Deleting what is not there changes nothing.
     - Audited as `push_config.deleted`.
 

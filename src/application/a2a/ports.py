@@ -9,12 +9,13 @@ from domain.json_value import JsonObject
 
 
 class PushConfigStore(Protocol):
-    """Push notification configs of tasks, encrypted at rest. Every adapter that stores a step of a run stores the
-    deliveries of its configs with it (`pushed`)."""
+    """Push notification configs of tasks, encrypted at rest. Every adapter that stores a step of a
+    run stores the deliveries of its configs with it (`pushed`)."""
 
     async def put(self, config: PushConfig, audit: AuditEvent) -> bool:
-        """Store a config in place of one with its id, whose deliveries are removed. Where the task waits or has ended,
-        its state is to be sent at once. The same config again changes nothing and is False.
+        """Store a config in place of one with its id, whose deliveries are removed. Where the task
+        waits or has ended, its state is to be sent at once. The same config again changes nothing
+        and is False.
 
         Raises NOT_FOUND for an unknown run, and LIMIT `push_configs_limit` beyond MAX_CONFIGS.
         """
@@ -23,7 +24,8 @@ class PushConfigStore(Protocol):
         """The configs of a task by their ids."""
 
     async def remove(self, organization_id: OrganizationId, run_id: RunId, config_id: str, audit: AuditEvent) -> bool:
-        """Remove a config with its deliveries, so that nothing more is sent. False if there is none."""
+        """Remove a config with its deliveries, so that nothing more is sent. False if there is
+        none."""
 
 
 class CardSigner(Protocol):

@@ -34,7 +34,8 @@ class PutPushConfig:
     - The same config again changes nothing; another one with its id replaces it.
     - Audited as `push_config.created`, with the receiver only.
 
-    Raises: ServiceError run_not_found, forbidden, webhook_invalid, body_invalid, push_configs_limit.
+    Raises: ServiceError run_not_found, forbidden, webhook_invalid, body_invalid,
+    push_configs_limit.
     """
 
     def __init__(

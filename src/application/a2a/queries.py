@@ -10,7 +10,8 @@ from domain.ids import RunId
 
 
 class ListPushConfigs:
-    """The configs of a task by their ids. Addresses may hold secrets, so runners read only those of tasks that they started."""
+    """The configs of a task by their ids. Addresses may hold secrets, so runners read only those of
+    tasks that they started."""
 
     def __init__(self, *, runs: RunReader, configs: PushConfigStore) -> None:
         self._runs = runs

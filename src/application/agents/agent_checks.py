@@ -22,9 +22,9 @@ from domain.tools.capabilities import NATIVE_TYPES, ToolType
 class AgentChecks:
     """Creates an AgentConfig from settings, and reports all errors at once, with nearest matches
     for typos. Models must be reachable, tools installed, servers and agents registered in the
-    organization; a cost limit requires models with a price, a model setting a model that takes it, an
-    output schema one that answers can be checked by. What belongs to a team is used by agents of this team only; to the caller
-    who does not see it, it does not exist."""
+    organization; a cost limit requires models with a price, a model setting a model that takes it,
+    an output schema one that answers can be checked by. What belongs to a team is used by agents of
+    this team only; to the caller who does not see it, it does not exist."""
 
     def __init__(
         self,

@@ -11,15 +11,16 @@ ID_PREFIX = "agt_"
 
 
 async def existing_agent(agents: AgentStore, principal: Principal, id_or_name: str) -> Agent:
-    """The newest version. An id goes before a name. Raises NOT_FOUND `agent_not_found`, also for an agent of a team that the
-    caller does not see."""
+    """The newest version. An id goes before a name. Raises NOT_FOUND `agent_not_found`, also for an
+    agent of a team that the caller does not see."""
     return principal.found(await stored_agent(agents, principal.organization_id, id_or_name), "agent", id_or_name)
 
 
 async def agent_of_workflow(
     agents: AgentStore, organization_id: OrganizationId, id_or_name: str, *, team: str | None
 ) -> Agent:
-    """As `existing_agent`, for a workflow of `team`, which uses only what belongs to this team or to the organization."""
+    """As `existing_agent`, for a workflow of `team`, which uses only what belongs to this team or
+    to the organization."""
     agent = await stored_agent(agents, organization_id, id_or_name)
     if agent is None or not may_use(team, agent.team):
         raise not_found("agent", id_or_name)

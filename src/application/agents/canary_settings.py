@@ -1,4 +1,5 @@
-"""Canary tokens in requests, and the stored tokens: ids for those without one, keys for tokens of each run."""
+"""Canary tokens in requests, and the stored tokens: ids for those without one, keys for tokens of
+each run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

@@ -24,8 +24,8 @@ class CreateAgentCommand:
 class CreateAgent:
     """Rules:
     - Requires `admin`. Audited `agent.created`.
-    - The name is unique in the organization. Models, native tools and MCP servers must exist. `TeamChecks` has the rules of
-      teams.
+    - The name is unique in the organization. Models, native tools and MCP servers must exist.
+      `TeamChecks` has the rules of teams.
     """
 
     def __init__(self, *, agents: AgentStore, checks: AgentChecks, clock: Clock, ids: IdSource) -> None:

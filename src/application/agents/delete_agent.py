@@ -21,7 +21,8 @@ class DeleteAgentCommand:
 
 
 class DeleteAgent:
-    """Requires `admin`. Refused while the agent has an unfinished run; finished runs stay readable. Audited `agent.deleted`."""
+    """Requires `admin`. Refused while the agent has an unfinished run; finished runs stay readable.
+    Audited `agent.deleted`."""
 
     def __init__(self, *, agents: AgentStore, clock: Clock, ids: IdSource) -> None:
         self._agents = agents

@@ -25,12 +25,13 @@ class AgentStore(Protocol):
     """Agents with all their versions. Each write stores its audit event."""
 
     async def add(self, agent: Agent, audit: AuditEvent) -> None:
-        """Raises CONFLICT `agent_name_taken` if the name is in use in the organization, `team_gone` without a group of the
-        name of its team."""
+        """Raises CONFLICT `agent_name_taken` if the name is in use in the organization, `team_gone`
+        without a group of the name of its team."""
 
     async def save(self, agent: Agent, *, expected_version: int, audit: AuditEvent) -> None:
-        """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored version is not
-        `expected_version`, CONFLICT `agent_name_taken` if the new name is in use, `team_gone` as `add` for another team than before."""
+        """Store a new version. Raises NOT_FOUND, PRECONDITION `version_conflict` if the stored
+        version is not `expected_version`, CONFLICT `agent_name_taken` if the new name is in use,
+        `team_gone` as `add` for another team than before."""
         ...
 
     async def get(self, organization_id: OrganizationId, agent_id: AgentId) -> Agent | None:
@@ -42,7 +43,8 @@ class AgentStore(Protocol):
     async def names(
         self, organization_id: OrganizationId, agent_ids: Collection[AgentId], *, teams: Teams = None
     ) -> Mapping[AgentId, AgentName]:
-        """Names of these agents, as far as they are seen with `teams`, including deleted ones, in one query."""
+        """Names of these agents, as far as they are seen with `teams`, including deleted ones, in
+        one query."""
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Agent]:
         """Agents at their newest version, newest agent first."""
@@ -62,11 +64,13 @@ class ModelDirectory(Protocol):
     """The available models."""
 
     async def problem_with(self, organization_id: OrganizationId, model: str) -> str | None:
-        """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or None if it can."""
+        """Why `PROVIDER:NAME` cannot be used (unknown provider, missing key, missing script), or
+        None if it can."""
         ...
 
     async def not_taken(self, organization_id: OrganizationId, model: str, settings: ModelSettings) -> tuple[str, ...]:
-        """Names of the settings that the model refuses, as far as its family is known. Empty for an unusable model."""
+        """Names of the settings that the model refuses, as far as its family is known. Empty for an
+        unusable model."""
         ...
 
 

@@ -30,7 +30,8 @@ from domain.runs.run import Run, RunStatus
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedDecisions:
     """The outcomes to store. With a `stale` approval no decision is taken: the outcomes mark all
-    stale approvals. Approvals of `several` people become outcomes with the last consent (`CheckDecisions.taken`)."""
+    stale approvals. Approvals of `several` people become outcomes with the last consent
+    (`CheckDecisions.taken`)."""
 
     outcomes: tuple[ApprovalOutcome, ...] = ()
     stale: ApprovalId | None = None
@@ -40,8 +41,9 @@ class CheckedDecisions:
 class CheckDecisions:
     """Rules:
     - `refuse_decision`, `checked_arguments` and `decided_outcome` have the rules of one decision.
-    - All decisions are taken, or none. An approval where others have to approve, too, is stored and decides nothing yet
-      (`Consents`). It stays if the run changes before the rest of its request is stored.
+    - All decisions are taken, or none. An approval where others have to approve, too, is stored and
+      decides nothing yet (`Consents`). It stays if the run changes before the rest of its request
+      is stored.
     - A call that may have been sent is sent again with the same arguments, or not at all.
     - An approval for another version of the agent, or of the tool's MCP server, is stale.
     """
@@ -68,8 +70,9 @@ class CheckDecisions:
     async def execute(
         self, principal: Principal, run: Run, decisions: tuple[CallDecision, ...], *, at: datetime
     ) -> CheckedDecisions:
-        """Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`, `approval_cancelled`,
-        `run_not_waiting`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`, `account_not_yours`), INVALID (`tool_call_not_pending`,
+        """Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`,
+        `approval_cancelled`, `run_not_waiting`), FORBIDDEN (`self_approval_forbidden`,
+        `not_an_approver`, `account_not_yours`), INVALID (`tool_call_not_pending`,
         `arguments_invalid`, `arguments_denied`)."""
         if not decisions:
             return CheckedDecisions()
@@ -103,8 +106,8 @@ class CheckDecisions:
     async def taken(
         self, principal: Principal, checked: CheckedDecisions, *, at: datetime
     ) -> tuple[ApprovalOutcome, ...]:
-        """Store the caller's consents, once the rest of the request is checked; the outcomes that are decided with them.
-        Raises as `Consents`."""
+        """Store the caller's consents, once the rest of the request is checked; the outcomes that
+        are decided with them. Raises as `Consents`."""
         waiting = {
             approval.id
             for decision, approval in checked.several

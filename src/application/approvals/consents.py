@@ -12,8 +12,10 @@ from domain.identity.api_key import Principal
 
 class Consents:
     """Rules:
-    - An approval that one person gives is enough, unless policy requires more (`Approval.needed`). A denial is always enough.
-    - Each consent is stored with the approval, and audited as `tool.approval_given`. It stays when its person leaves.
+    - An approval that one person gives is enough, unless policy requires more (`Approval.needed`).
+      A denial is always enough.
+    - Each consent is stored with the approval, and audited as `tool.approval_given`. It stays when
+      its person leaves.
     - `refuse_decision` has checked who decides.
     """
 
@@ -21,8 +23,8 @@ class Consents:
         self._approvals = approvals
 
     async def suffice(self, principal: Principal, approval: Approval, decision: CallDecision, *, at: datetime) -> bool:
-        """Store the caller's consent, if several are needed; whether the decision is taken with it. Raises CONFLICT as
-        `refuse_unless_pending`."""
+        """Store the caller's consent, if several are needed; whether the decision is taken with it.
+        Raises CONFLICT as `refuse_unless_pending`."""
         if not decision.approve or approval.needed == 1:
             return True
         consent = Consent(by=principal.key_id, person=principal.acts_for or principal.key_id, at=at)

@@ -28,7 +28,8 @@ class DecideApproval:
     """Rules:
     - Requires the role `operator`.
     - An approval that has ended is not decided again.
-    - The rest is the decider's: `DecideRunApproval` for calls of runs, `DecideGatewayApproval` for gateway sessions.
+    - The rest is the decider's: `DecideRunApproval` for calls of runs, `DecideGatewayApproval` for
+      gateway sessions.
     """
 
     def __init__(self, *, approvals: ApprovalStore, of_run: ApprovalDecider, of_session: ApprovalDecider) -> None:

@@ -12,7 +12,8 @@ from domain.policy.acting_person import ActingPerson
 
 
 class Deciders:
-    """Reads about people only what the approvals ask for: most name no approvers, and let the starter approve."""
+    """Reads about people only what the approvals ask for: most name no approvers, and let the
+    starter approve."""
 
     def __init__(self, *, people: ActingPeople, user_access: UserAccess) -> None:
         self._people = people

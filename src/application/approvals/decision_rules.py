@@ -1,4 +1,5 @@
-"""Rules of decisions that need more than the approval: role, edited arguments, accounts, canary tokens.
+"""Rules of decisions that need more than the approval: role, edited arguments, accounts, canary
+tokens.
 
 Shared by calls of runs and of gateway sessions; `domain/approvals/decision.py` has the other rules.
 """
@@ -21,7 +22,8 @@ _SCHEMA_FAULTS = ("tool_arguments_invalid", "tool_arguments_malformed")
 
 
 def require_decider(principal: Principal) -> None:
-    """Decisions require the role `operator`, and are not taken in the name of another person. Raises FORBIDDEN."""
+    """Decisions require the role `operator`, and are not taken in the name of another person.
+    Raises FORBIDDEN."""
     principal.require(Permission.APPROVALS_DECIDE)
     principal.require_self()
 
@@ -67,9 +69,10 @@ def checked_arguments(
     is_own: bool,
 ) -> JsonObject:
     """Edited arguments as sent. They contain no canary token, fit the tool's schema, and policy
-    allows them; the decision fulfils a required approval. `is_own`: the caller is the person who acts; others do not
-    edit calls that use that person's account. Raises INVALID `arguments_invalid`, `arguments_denied`, with their
-    `path` in the request, FORBIDDEN `account_not_yours`."""
+    allows them; the decision fulfils a required approval. `is_own`: the caller is the person who
+    acts; others do not edit calls that use that person's account. Raises INVALID
+    `arguments_invalid`, `arguments_denied`, with their `path` in the request, FORBIDDEN
+    `account_not_yours`."""
     canary_id = guard.arguments(arguments)
     if canary_id is not None:
         holds = Violation(path=path, message=f"holds the canary token {canary_id}")

@@ -43,13 +43,15 @@ class FireTimers:
         self._clock = clock
 
     async def execute(self) -> int:
-        """Handle all due timers, also after a time without a service. Returns the number of successful ones."""
+        """Handle all due timers, also after a time without a service. Returns the number of
+        successful ones."""
         now, fired = self._clock.now(), 0
         batch = await self._timers.due(at=now, limit=_BATCH)
         while batch:
             for timer in batch:
                 fired += await self._fired(timer)
-            # Continue after the last one, successful or not: failing timers must not fill the batches.
+            # Continue after the last one, successful or not: failing timers must not fill the
+            # batches.
             batch = await self._timers.due(at=now, limit=_BATCH, after=batch[-1]) if len(batch) == _BATCH else ()
         return fired
 

@@ -1,6 +1,7 @@
 """Ports of the approvals slice: stored approvals and timers.
 
-Approvals are written with the steps of their runs (`Step.approvals`, `Step.outcomes`), with their timers.
+Approvals are written with the steps of their runs (`Step.approvals`, `Step.outcomes`), with their
+timers.
 """
 
 from collections.abc import Callable
@@ -55,14 +56,16 @@ class ApprovalStore(Protocol):
     async def consent(
         self, organization_id: OrganizationId, approval_id: ApprovalId, decide: ConsentChange
     ) -> Approval:
-        """Store the consents that `decide` adds. Raises NOT_FOUND `approval_not_found`, and what `decide` raises."""
+        """Store the consents that `decide` adds. Raises NOT_FOUND `approval_not_found`, and what
+        `decide` raises."""
 
 
 class ApprovalDecider(Protocol):
     """Decides and expires the approvals of runs or of gateway sessions."""
 
     async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
-        """Decide a pending approval. Raises CONFLICT, FORBIDDEN, INVALID; then no decision was taken."""
+        """Decide a pending approval. Raises CONFLICT, FORBIDDEN, INVALID; then no decision was
+        taken."""
 
     async def expire(self, approval: Approval) -> bool:
         """Deny the call because the approval expired. False if the approval had ended before."""
@@ -75,7 +78,8 @@ class TimerStore(Protocol):
         """When the earliest timer is due; None without any."""
 
     async def due(self, *, at: datetime, limit: int, after: Timer | None = None) -> tuple[Timer, ...]:
-        """Timers due at `at` or before, earliest first, from behind `after`, which may be removed."""
+        """Timers due at `at` or before, earliest first, from behind `after`, which may be
+        removed."""
 
     async def remove(self, timer_id: TimerId) -> None:
         """Remove a timer without a subject."""

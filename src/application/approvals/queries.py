@@ -28,8 +28,8 @@ class ListApprovals:
 
 
 class WhyNotApprovable:
-    """Which approvals the caller may not approve, with the reason: role, approvers and four eyes, as the decision checks
-    them. Only pending approvals have one."""
+    """Which approvals the caller may not approve, with the reason: role, approvers and four eyes,
+    as the decision checks them. Only pending approvals have one."""
 
     def __init__(self, *, deciders: Deciders) -> None:
         self._deciders = deciders
@@ -45,8 +45,8 @@ class WhyNotApprovable:
 
 
 class WhyNotEditable:
-    """Which approvals have arguments that the caller may not change, with the reason: the call uses the account of
-    another person, as the decision checks it."""
+    """Which approvals have arguments that the caller may not change, with the reason: the call uses
+    the account of another person, as the decision checks it."""
 
     def __init__(self, *, servers: McpServerStore) -> None:
         self._servers = servers

@@ -1,4 +1,5 @@
-"""ExpiredChain: the part of a chain that retention may remove: read, checked, and archived where that is set up."""
+"""ExpiredChain: the part of a chain that retention may remove: read, checked, and archived where
+that is set up."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -40,7 +41,8 @@ class ExpiredChain:
         self._part = part
 
     async def checked(self, organization_id: OrganizationId, before: datetime, keys: ChainKeys) -> Expired | None:
-        """None if nothing has expired. Raises CONFLICT `audit_chain_broken`, INTERNAL `archive_failed`."""
+        """None if nothing has expired. Raises CONFLICT `audit_chain_broken`, INTERNAL
+        `archive_failed`."""
         end = await self._chain.end(organization_id)
         head = end.head
         if head is None:

@@ -23,7 +23,8 @@ ORGANIZATIONS = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Trouble:
-    """Of an organization: how many entries the next batch has at most (0: as many as usual), and the pause after failures."""
+    """Of an organization: how many entries the next batch has at most (0: as many as usual), and
+    the pause after failures."""
 
     batch: int = 0
     pause_s: float = 0.0
@@ -35,14 +36,16 @@ _NONE = _Trouble()
 
 class ForwardAudit:
     """Rules:
-    - Entries of an organization are sent in the order of its chain, at least once: the place is stored after the receiver
-      has accepted a batch. A batch without a stored place is sent again.
+    - Entries of an organization are sent in the order of its chain, at least once: the place is
+      stored after the receiver has accepted a batch. A batch without a stored place is sent again.
     - One process sends at a time.
     - Organizations take turns, one batch each, the longest waiting first.
-    - After a failure nothing of that organization is sent for a pause, which doubles up to five minutes; the others are sent,
-      those without a failure first. If the receiver asks for a pause, nothing is sent for so long. No entry is skipped.
+    - After a failure nothing of that organization is sent for a pause, which doubles up to five
+      minutes; the others are sent, those without a failure first. If the receiver asks for a pause,
+      nothing is sent for so long. No entry is skipped.
     - A process that takes the turn from another one does not know of its pauses.
-    - A batch is bounded in entries and in the length of their texts. One that the receiver finds too large is halved.
+    - A batch is bounded in entries and in the length of their texts. One that the receiver finds
+      too large is halved.
     - Entries that were removed before they were sent are reported in the log, once.
     """
 

@@ -21,8 +21,9 @@ removed."""
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFilter:
     """Conditions that an entry must all meet; None does not restrict. `action` may end in `.*`
-    (`tool.*`). `decisions` are some of `DECISIONS`. `since` is inclusive, `until` exclusive. `teams` are those of the reader: where
-    teams own something, or have owned it, entries about what the reader does not see are left out, and about what is deleted."""
+    (`tool.*`). `decisions` are some of `DECISIONS`. `since` is inclusive, `until` exclusive.
+    `teams` are those of the reader: where teams own something, or have owned it, entries about what
+    the reader does not see are left out, and about what is deleted."""
 
     action: str | None = None
     actor: str | None = None
@@ -133,7 +134,8 @@ class AuditSeals(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedPart:
-    """Consecutive sealed entries of one organization, at least one. `previous_seal` is that of the entry before the first."""
+    """Consecutive sealed entries of one organization, at least one. `previous_seal` is that of the
+    entry before the first."""
 
     organization_id: OrganizationId
     previous_seal: str
@@ -144,7 +146,8 @@ class AuditArchive(Protocol):
     """Where entries are written before retention removes them."""
 
     async def store(self, part: ArchivedPart) -> None:
-        """Write a part durably. The same part may be written again. Raises INTERNAL `archive_failed`."""
+        """Write a part durably. The same part may be written again. Raises INTERNAL
+        `archive_failed`."""
 
 
 class ArchivedAudit(Protocol):
@@ -167,7 +170,8 @@ class Month:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpiredPart:
-    """The checked beginning of a chain, up to `last`, from the entry after the number `start` on. `audit` records its removal."""
+    """The checked beginning of a chain, up to `last`, from the entry after the number `start` on.
+    `audit` records its removal."""
 
     organization_id: OrganizationId
     start: int
@@ -182,10 +186,12 @@ class AuditMonths(Protocol):
         """The oldest month. None if none has ended, or entries are not stored by months."""
 
     async def remove(self, month: Month, parts: Sequence[ExpiredPart], *, keys: ChainKeys) -> bool:
-        """Remove the entries of these parts with the month, and sign the new starts of their chains. Other entries of the month
-        stay; if they are more than a tenth of it, nothing is removed. Whether it was.
+        """Remove the entries of these parts with the month, and sign the new starts of their
+        chains. Other entries of the month stay; if they are more than a tenth of it, nothing is
+        removed. Whether it was.
 
-        Raises: CONFLICT `audit_chain_broken`, and UNAVAILABLE `storage_unavailable`, also if the month or a chain has changed.
+        Raises: CONFLICT `audit_chain_broken`, and UNAVAILABLE `storage_unavailable`, also if the
+        month or a chain has changed.
         """
 
 
@@ -223,8 +229,8 @@ class AuditChain(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsent:
-    """An organization with sealed entries that were not sent: those after the number `after`. The first of them was sealed
-    at `since`. Retention removed `lost` entries before they were sent."""
+    """An organization with sealed entries that were not sent: those after the number `after`. The
+    first of them was sealed at `since`. Retention removed `lost` entries before they were sent."""
 
     organization_id: OrganizationId
     after: int
@@ -246,13 +252,14 @@ class ForwardTurn(Protocol):
     """Lets one process send at a time."""
 
     def taken(self) -> AbstractAsyncContextManager[bool]:
-        """Try to take the turn, which ends with the context. Never waits. Raises UNAVAILABLE `storage_unavailable`."""
+        """Try to take the turn, which ends with the context. Never waits. Raises UNAVAILABLE
+        `storage_unavailable`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """The outcome of sending a batch. `failure` says in safe words why it was not accepted; None if it was. `too_large`: a
-    smaller batch may be accepted."""
+    """The outcome of sending a batch. `failure` says in safe words why it was not accepted; None if
+    it was. `too_large`: a smaller batch may be accepted."""
 
     failure: str | None = None
     too_large: bool = False
@@ -263,6 +270,7 @@ class AuditReceiver(Protocol):
     """The receiver of sealed audit entries outside: a SIEM."""
 
     async def send(self, links: Sequence[StoredLink]) -> Receipt:
-        """Send entries of one chain in order. All of them are accepted, or the batch is sent again."""
+        """Send entries of one chain in order. All of them are accepted, or the batch is sent
+        again."""
 
     async def close(self) -> None: ...

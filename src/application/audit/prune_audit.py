@@ -28,7 +28,8 @@ class PruneAudit:
       What is left of a manipulated trail is evidence.
     - The signed head records the new start of the chain.
     - Each removal is audited (`audit.pruned`) in the same transaction.
-    - With an archive (`archiving`), all of it is archived first. What could not be written is not removed.
+    - With an archive (`archiving`), all of it is archived first. What could not be written is not
+      removed.
 
     Raises: ServiceError audit_chain_broken, archive_failed.
     """

@@ -13,7 +13,8 @@ _EVERYTHING = AuditFilter()
 
 class ListAuditEvents:
     """Rules:
-    - Any role may read; entries about what belongs to a team that the caller does not see are left out.
+    - Any role may read; entries about what belongs to a team that the caller does not see are left
+      out.
     - Matching entries of the caller's organization, newest first.
 
     Raises: ServiceError for an invalid cursor.

@@ -1,4 +1,5 @@
-"""RemoveAuditMonth: remove a month of the audit trail at once, of all organizations that need it no longer."""
+"""RemoveAuditMonth: remove a month of the audit trail at once, of all organizations that need it no
+longer."""
 
 import logging
 from dataclasses import dataclass
@@ -24,13 +25,16 @@ class RemoveAuditMonthCommand:
 
 class RemoveAuditMonth:
     """Rules:
-    - Only sealed entries are removed, from the start of each chain up to the first entry from after the month's end, and only
-      after verification. The entries of a chain that does not verify stay.
-    - Signed heads record the new starts of the chains; each removal is audited (`audit.pruned`). All is one transaction.
+    - Only sealed entries are removed, from the start of each chain up to the first entry from after
+      the month's end, and only after verification. The entries of a chain that does not verify
+      stay.
+    - Signed heads record the new starts of the chains; each removal is audited (`audit.pruned`).
+      All is one transaction.
     - If more than a tenth of the month would stay, nothing is removed.
     - With an archive, all entries are archived before. If that fails, nothing is removed.
 
-    Raises: ServiceError audit_chain_broken, archive_failed, storage_unavailable if entries were added meanwhile.
+    Raises: ServiceError audit_chain_broken, archive_failed, storage_unavailable if entries were
+    added meanwhile.
     """
 
     def __init__(

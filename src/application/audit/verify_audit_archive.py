@@ -36,8 +36,8 @@ class ArchivedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveReport:
-    """`damaged` files are not as they were written. `unchecked` entries are sealed under an unknown key: files and order are
-    checked, their seals are not."""
+    """`damaged` files are not as they were written. `unchecked` entries are sealed under an unknown
+    key: files and order are checked, their seals are not."""
 
     files: int
     entries: int
@@ -55,10 +55,11 @@ class ArchiveReport:
 class VerifyAuditArchive:
     """Rules:
     - Each file must be as its manifest says, and its entries as they were sealed, in order.
-    - The files of an organization must follow on each other. They may overlap: an archived part that was not removed is archived
-      again. Two that end with the same number have the same last seal.
-    - Files alone do not show that the first or the last of them are gone: the report names the first and last number of each
-      organization, to be compared.
+    - The files of an organization must follow on each other. They may overlap: an archived part
+      that was not removed is archived again. Two that end with the same number have the same last
+      seal.
+    - Files alone do not show that the first or the last of them are gone: the report names the
+      first and last number of each organization, to be compared.
     """
 
     def __init__(self, *, archive: ArchivedAudit, keys: ChainKeys) -> None:

@@ -23,13 +23,15 @@ def session_topic(session_id: GatewaySessionId) -> str:
 
 
 class GatewaySessionStore(Protocol):
-    """Sessions by id and by the hash of their token. A session of an ended run is read as revoked."""
+    """Sessions by id and by the hash of their token. A session of an ended run is read as
+    revoked."""
 
     async def add(self, session: GatewaySession, audit: AuditEvent, *, thread: Thread | None) -> None:
         """Store a session, with its own thread if it has one."""
 
     async def keep(self, session: GatewaySession, *, thread: Thread) -> GatewaySession:
-        """Store a session without a token and its thread, unless it exists. Returns the stored session."""
+        """Store a session without a token and its thread, unless it exists. Returns the stored
+        session."""
 
     async def get(
         self, organization_id: OrganizationId, session_id: GatewaySessionId, *, teams: Teams = None
@@ -42,7 +44,8 @@ class GatewaySessionStore(Protocol):
     async def page(
         self, organization_id: OrganizationId, request: PageRequest, *, created_by: ApiKeyId | None = None
     ) -> Page[GatewaySession]:
-        """Sessions with a token, newest first; with `created_by` only those that the key or user opened."""
+        """Sessions with a token, newest first; with `created_by` only those that the key or user
+        opened."""
 
     async def open_of_key(
         self, organization_id: OrganizationId, key_id: ApiKeyId, *, at: datetime, limit: int
@@ -50,11 +53,13 @@ class GatewaySessionStore(Protocol):
         """Up to `limit` sessions with a token that the key opened and that are open at `at`."""
 
     async def revoke(self, organization_id: OrganizationId, session_id: GatewaySessionId, audit: AuditEvent) -> bool:
-        """End the session at `audit.at`, and cancel its pending approvals. False if no open session has this id."""
+        """End the session at `audit.at`, and cancel its pending approvals. False if no open session
+        has this id."""
 
 
 class GatewayClientStore(Protocol):
-    """Settings of clients with older MCP versions since their handshakes. Defaults are not stored."""
+    """Settings of clients with older MCP versions since their handshakes. Defaults are not
+    stored."""
 
     async def settings(self, organization_id: OrganizationId, client_id: GatewayClientId) -> ClientSettings:
         """The stored settings, otherwise defaults."""
@@ -146,7 +151,8 @@ def cancellation_topic(note_id: GatewayNoteId) -> str:
 
 
 class GatewayNotes(Protocol):
-    """Notes between processes about running calls. Notes of other organizations or sessions are not visible."""
+    """Notes between processes about running calls. Notes of other organizations or sessions are not
+    visible."""
 
     async def leave(self, *notes: GatewayNote, due_at: datetime | None = None) -> None:
         """Store notes of one session; an existing cancellation stays unchanged. `due_at` extends
@@ -169,7 +175,8 @@ class GatewayNotes(Protocol):
         *,
         at: datetime,
     ) -> bool:
-        """Store answers to questions. False, and nothing is stored, if one was answered, removed or has expired."""
+        """Store answers to questions. False, and nothing is stored, if one was answered, removed or
+        has expired."""
 
     async def remove(self, organization_id: OrganizationId, *note_ids: GatewayNoteId) -> None: ...
 
@@ -185,4 +192,5 @@ class LostCalls(Protocol):
     """Calls whose process has ended."""
 
     async def lost(self, *, before: datetime | None, limit: int) -> tuple[tuple[GatewaySession, GatewayCall], ...]:
-        """Recorded calls of all organizations with `due_at` before the given time; None: all of them."""
+        """Recorded calls of all organizations with `due_at` before the given time; None: all of
+        them."""

@@ -25,7 +25,8 @@ class CreateOrganizationGroupCommand:
 
 class CreateOrganizationGroup:
     """Rules:
-    - Admins create groups of their organization; `GroupChecks` has the rules of names, members and claims.
+    - Admins create groups of their organization; `GroupChecks` has the rules of names, members and
+      claims.
     - People whose claims match become members at their next sign-in.
     - Not in the name of another person: a group decides who approves and who sees a team's things.
     - Audited as `group.created`.

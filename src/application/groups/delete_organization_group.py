@@ -22,8 +22,8 @@ class DeleteOrganizationGroupCommand:
 
 class DeleteOrganizationGroup:
     """Rules:
-    - Admins delete groups of their organization. A group that a directory manages is refused, and so is who acts
-      as another user.
+    - Admins delete groups of their organization. A group that a directory manages is refused, and
+      so is who acts as another user.
     - Its members stay users. Audited as `group.deleted`.
 
     Raises: ServiceError role_insufficient, group_not_found, group_managed_by_directory,

@@ -16,8 +16,8 @@ from domain.ids import GroupId, OrganizationId, UserId
 class GroupChecks:
     """Rules:
     - A name is used once among all groups of the organization.
-    - Members are users of the organization. Claims name an identity provider with which its people sign in, by id or
-      name.
+    - Members are users of the organization. Claims name an identity provider with which its people
+      sign in, by id or name.
     - Groups of a directory are changed in the directory.
     """
 

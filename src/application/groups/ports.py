@@ -29,13 +29,15 @@ class OrganizationGroupStore(Protocol):
         *,
         teams: Teams = None,
     ) -> OrganizationGroup:
-        """Raises NOT_FOUND `group_not_found`, CONFLICT `group_name_taken`, `group_owns` for another name while something belongs to
-        it, and what `decide` raises. `group_owns` names only what is seen with `teams`."""
+        """Raises NOT_FOUND `group_not_found`, CONFLICT `group_name_taken`, `group_owns` for another
+        name while something belongs to it, and what `decide` raises. `group_owns` names only what
+        is seen with `teams`."""
 
     async def delete(
         self, organization_id: OrganizationId, group_id: GroupId, audit: AuditEvent, *, teams: Teams = None
     ) -> bool:
-        """False if there is none. Raises CONFLICT `group_owns`, as `change`, while agents, MCP servers or threads belong to it."""
+        """False if there is none. Raises CONFLICT `group_owns`, as `change`, while agents, MCP
+        servers or threads belong to it."""
 
     async def strangers(self, organization_id: OrganizationId, users: Collection[UserId]) -> tuple[UserId, ...]:
         """Which of these ids are no users of the organization, or removed ones; in order."""

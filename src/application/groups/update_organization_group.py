@@ -21,8 +21,8 @@ _MAX_NAMED = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrganizationGroupCommand:
-    """`group` is its id or its name. None changes nothing. `add_members` and `remove_members` change the members that are
-    stored then. `expected_version` None skips the check."""
+    """`group` is its id or its name. None changes nothing. `add_members` and `remove_members`
+    change the members that are stored then. `expected_version` None skips the check."""
 
     principal: Principal
     group: str
@@ -36,14 +36,15 @@ class UpdateOrganizationGroupCommand:
 
 class UpdateOrganizationGroup:
     """Rules:
-    - Admins change groups of their organization; `GroupChecks` has the rules of names, members and claims.
+    - Admins change groups of their organization; `GroupChecks` has the rules of names, members and
+      claims.
     - A group that a directory manages is refused, and so is who acts as another user.
     - With other claims, members by claim are members again when they next sign in.
-    - A change of nothing makes no version and no audit entry. Audited as `group.updated`, with the users added and
-      removed.
+    - A change of nothing makes no version and no audit entry. Audited as `group.updated`, with the
+      users added and removed.
 
-    Raises: ServiceError role_insufficient, group_not_found, group_managed_by_directory, group_invalid,
-    group_name_taken, version_conflict, impersonation_refused.
+    Raises: ServiceError role_insufficient, group_not_found, group_managed_by_directory,
+    group_invalid, group_name_taken, version_conflict, impersonation_refused.
     """
 
     def __init__(

@@ -27,7 +27,8 @@ class ActingPeople:
         )
 
     async def named(self, organization_id: OrganizationId, actor: ApiKeyId) -> ActingPerson:
-        """Who started a run or opened a gateway session: a user, an API key, or a schedule, which is no person."""
+        """Who started a run or opened a gateway session: a user, an API key, or a schedule, which
+        is no person."""
         person_id = person_of(actor)
         if actor.startswith(_KEY):
             key = await self._identities.key(organization_id, actor)
@@ -37,8 +38,8 @@ class ActingPeople:
     async def starters(
         self, organization_id: OrganizationId, actors: Collection[ApiKeyId]
     ) -> dict[ApiKeyId, ActingPerson]:
-        """Who started each of many, to compare people: without their groups, and with one read for all keys. Of an
-        impersonation, who acted."""
+        """Who started each of many, to compare people: without their groups, and with one read for
+        all keys. Of an impersonation, who acted."""
         acted = {actor: who_acts(actor) for actor in actors}
         keys = [each for each in acted.values() if each.startswith(_KEY)]
         creators = await self._identities.creators(organization_id, keys)

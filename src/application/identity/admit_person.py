@@ -34,21 +34,22 @@ class AdmitPersonCommand:
 
 class AdmitPerson:
     """Rules:
-    - The first rule of the identity provider that matches gives organization and role. Without one the person is
-      refused.
+    - The first rule of the identity provider that matches gives organization and role. Without one
+      the person is refused.
     - A person who is new to the organization gets a user, audited as `user.created`.
-    - The claim `scim_groups` has the names of the person's groups that the directory manages, whatever the token says.
-    - A deactivated or removed user is refused, and so is a person who is that in the organization of the identity
-      provider, where the directory manages people.
+    - The claim `scim_groups` has the names of the person's groups that the directory manages,
+      whatever the token says.
+    - A deactivated or removed user is refused, and so is a person who is that in the organization
+      of the identity provider, where the directory manages people.
     - A role that an admin chose stays.
-    - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the role before if it
-      has changed. A request with a token stores nothing that the token says: an old token gives no session its
-      former role back.
-    - The first access of a person is stored, by a sign-in or a token, and then when a token is first used here, at most
-      about once an hour. A user whom the directory made another person's meanwhile is refused. A later access that cannot
-      be stored is admitted.
-    - At a sign-in, claims make the person a member of groups of the organization (`GroupClaim`), and end what they no
-      longer say. The entry names the groups.
+    - A sign-in stores what the identity provider says, and is audited as `user.signed_in`, with the
+      role before if it has changed. A request with a token stores nothing that the token says: an
+      old token gives no session its former role back.
+    - The first access of a person is stored, by a sign-in or a token, and then when a token is
+      first used here, at most about once an hour. A user whom the directory made another person's
+      meanwhile is refused. A later access that cannot be stored is admitted.
+    - At a sign-in, claims make the person a member of groups of the organization (`GroupClaim`),
+      and end what they no longer say. The entry names the groups.
 
     Raises: ServiceError sign_in_refused (UNAUTHENTICATED).
     """

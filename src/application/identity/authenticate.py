@@ -18,7 +18,8 @@ from domain.identity.impersonation import IMPERSONATION_PREFIX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticateCommand:
-    """With `audience`, a token of a person must be for it. With `impersonation`, tokens of impersonations are accepted."""
+    """With `audience`, a token of a person must be for it. With `impersonation`, tokens of
+    impersonations are accepted."""
 
     token: str = field(repr=False)
     audience: str | None = None
@@ -30,12 +31,13 @@ class Authenticate:
     - A known token that is neither revoked nor expired authenticates its key's organization and
       role.
     - Unknown, malformed, revoked and expired tokens get the same error.
-    - A key is refused as soon as its revocation is stored, and has what its custom role permits now, and the teams of
-      `CallerTeams`.
-    - The key's rate limit and the service's limit both apply, and that of the user who made the key if the organization counts
-      keys for users.
+    - A key is refused as soon as its revocation is stored, and has what its custom role permits
+      now, and the teams of `CallerTeams`.
+    - The key's rate limit and the service's limit both apply, and that of the user who made the key
+      if the organization counts keys for users.
     - The time of use is recorded.
-    - A token of an impersonation is refused, except where the caller accepts them (`Impersonations`).
+    - A token of an impersonation is refused, except where the caller accepts them
+      (`Impersonations`).
     - A token without the prefix of keys is a person's (`AuthenticatePerson`).
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).

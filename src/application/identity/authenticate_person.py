@@ -20,7 +20,8 @@ _DOTS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticatePersonCommand:
-    """With `audience`, the token must be for it, and not only for one that its identity provider may name."""
+    """With `audience`, the token must be for it, and not only for one that its identity provider
+    may name."""
 
     token: str = field(repr=False)
     audience: str | None = None
@@ -28,11 +29,13 @@ class AuthenticatePersonCommand:
 
 class AuthenticatePerson:
     """Rules:
-    - A token is checked here, without a request to its identity provider: signature, issuer, audience and time.
-    - The audiences of all identity providers of an issuer are distinct, so at most one of them accepts a token.
+    - A token is checked here, without a request to its identity provider: signature, issuer,
+      audience and time.
+    - The audiences of all identity providers of an issuer are distinct, so at most one of them
+      accepts a token.
     - The rules of the identity provider give the user's organization and role (`AdmitPerson`).
-    - A checked token is cached until it expires, or until a user, a group, a custom role or an identity provider
-      changes.
+    - A checked token is cached until it expires, or until a user, a group, a custom role or an
+      identity provider changes.
     - The service's rate limit and the organization's apply to each user.
 
     Raises: ServiceError token_invalid, sign_in_refused (UNAUTHENTICATED), rate_limited (LIMIT),

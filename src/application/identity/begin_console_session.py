@@ -10,7 +10,8 @@ from domain.ids import ApiKeyId, ConsoleSessionId, IdentityProviderId, Organizat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginConsoleSessionCommand:
-    """The user or API key (`holder`) was authenticated just now. `address` and `user_agent` are the browser's."""
+    """The user or API key (`holder`) was authenticated just now. `address` and `user_agent` are the
+    browser's."""
 
     organization_id: OrganizationId
     holder: ApiKeyId

@@ -40,7 +40,8 @@ class BegunImpersonation:
 class BeginImpersonation:
     """Rules:
     - `Impersonations` says who may act as whom. An impersonation begins no other one.
-    - The caller also has the user's permissions in this request: a token may give less than the stored role.
+    - The caller also has the user's permissions in this request: a token may give less than the
+      stored role.
     - A reason is required; the user reads it. At most an hour.
     - Only a hash of the token is stored.
     - Audited as `impersonation.begun`, with the user, the reason and the end.

@@ -1,4 +1,5 @@
-"""BeginSignIn: send a browser to an identity provider (OpenID Connect, authorization code flow with PKCE)."""
+"""BeginSignIn: send a browser to an identity provider (OpenID Connect, authorization code flow with
+PKCE)."""
 
 import base64
 import hashlib

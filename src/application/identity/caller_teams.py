@@ -18,9 +18,10 @@ class CallerTeams:
     """Rules:
     - Who manages the organization sees what every group owns.
     - A person sees what the groups own that they are in now.
-    - A key that a user created, directly or with another key of theirs, sees what that user sees. Every other key is the
-      organization's, and sees what every group owns.
-    - Who acts as another user has no groups, and sees what no group owns. So does an actor that is neither.
+    - A key that a user created, directly or with another key of theirs, sees what that user sees.
+      Every other key is the organization's, and sees what every group owns.
+    - Who acts as another user has no groups, and sees what no group owns. So does an actor that is
+      neither.
     """
 
     def __init__(

@@ -19,7 +19,8 @@ from domain.rate_limit import RateLimit
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateApiKeyCommand:
     """`expires_at` is when the key becomes invalid. `rate_limit` applies in addition to the
-    service's limit. `platform` keys also manage organizations. `custom_role` is in place of `role`."""
+    service's limit. `platform` keys also manage organizations. `custom_role` is in place of
+    `role`."""
 
     principal: Principal
     name: str
@@ -43,10 +44,12 @@ class CreateApiKey:
     - Requires `keys.manage`. No key may do what its creator may not (`AssignableRoles`).
     - Only a hash of the token is stored.
     - Creating a platform key requires a platform key; its role is admin.
-    - The key names the person who created it, who cannot approve with it what they started (`Decider`).
+    - The key names the person who created it, who cannot approve with it what they started
+      (`Decider`).
     - Audited as `key.created`.
 
-    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, platform_key_required, api_key_invalid.
+    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, platform_key_required,
+    api_key_invalid.
     """
 
     def __init__(self, *, identities: IdentityStore, assignable: AssignableRoles, clock: Clock, ids: IdSource) -> None:

@@ -32,14 +32,17 @@ class CreateIdentityProviderCommand:
 
 class CreateIdentityProvider:
     """Rules:
-    - Admins add identity providers to their organization, as themselves. One of the installation requires a platform key.
-    - The client secret cannot be read back. The issuer passes the egress guard, here and with every request.
+    - Admins add identity providers to their organization, as themselves. One of the installation
+      requires a platform key.
+    - The client secret cannot be read back. The issuer passes the egress guard, here and with every
+      request.
     - Organizations and custom roles that rules name exist.
     - No person is admitted without a rule, and no role is the default.
     - Audited as `identity_provider.created`, without the secret.
 
-    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_invalid, role_invalid,
-    identity_provider_exists, identity_provider_audience_taken, too_many_identity_providers.
+    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_invalid,
+    role_invalid, identity_provider_exists, identity_provider_audience_taken,
+    too_many_identity_providers.
     """
 
     def __init__(
@@ -104,7 +107,8 @@ def require_reachable(outbound: OutboundPolicy, provider: IdentityProvider) -> N
 
 
 async def require_organizations(organizations: OrganizationStore, provider: IdentityProvider) -> None:
-    """Raises INVALID `identity_provider_invalid` if a rule names an organization that does not exist."""
+    """Raises INVALID `identity_provider_invalid` if a rule names an organization that does not
+    exist."""
     named = {rule.organization_id for rule in provider.rules} - {None, provider.organization_id}
     unknown = {each for each in named if each is not None and await organizations.get(each) is None}
     violations = [
@@ -117,7 +121,8 @@ async def require_organizations(organizations: OrganizationStore, provider: Iden
 
 
 async def require_roles(assignable: AssignableRoles, provider: IdentityProvider) -> None:
-    """Raises INVALID `role_invalid` if a rule names a custom role that its organization does not have."""
+    """Raises INVALID `role_invalid` if a rule names a custom role that its organization does not
+    have."""
     for index, rule in enumerate(provider.rules):
         if rule.custom_role is not None:
             organization_id = rule.organization_id or provider.organization_id

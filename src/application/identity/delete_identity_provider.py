@@ -23,8 +23,10 @@ class DeleteIdentityProviderCommand:
 
 class DeleteIdentityProvider:
     """Rules:
-    - Admins delete identity providers of their organization; one of the installation requires a platform key.
-    - Its users are refused at once, and stay listed. Another provider of the same issuer admits them again.
+    - Admins delete identity providers of their organization; one of the installation requires a
+      platform key.
+    - Its users are refused at once, and stay listed. Another provider of the same issuer admits
+      them again.
     - What they started continues; deactivating a user ends it.
     - Audited as `identity_provider.deleted`.
 

@@ -16,8 +16,8 @@ from domain.ids import UserId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """`name` is that of the person, or of the API key. Until `expires_at` the token or the key is valid; None: until it
-    is revoked. `user` is None for an API key."""
+    """`name` is that of the person, or of the API key. Until `expires_at` the token or the key is
+    valid; None: until it is revoked. `user` is None for an API key."""
 
     id: str
     name: str | None

@@ -18,7 +18,8 @@ from domain.identity.user import User
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishSignInCommand:
-    """`pending` is what the same browser began, None if it began nothing; the others are parameters of the redirect."""
+    """`pending` is what the same browser began, None if it began nothing; the others are parameters
+    of the redirect."""
 
     pending: PendingSignIn | None
     state: str
@@ -30,12 +31,13 @@ class FinishSignInCommand:
 class FinishSignIn:
     """Rules:
     - The browser that comes back is the one that was sent, within ten minutes: its state matches.
-    - An answer that names another issuer is refused (RFC 9207), and so is one that names none where the identity
-      provider promises to.
+    - An answer that names another issuer is refused (RFC 9207), and so is one that names none where
+      the identity provider promises to.
     - The ID token is for this service, and has the nonce of this sign-in.
     - Who is admitted is decided by `AdmitPerson`. Tokens of others go nowhere.
 
-    Raises: ServiceError sign_in_refused, token_invalid (UNAUTHENTICATED), identity_provider_unavailable.
+    Raises: ServiceError sign_in_refused, token_invalid (UNAUTHENTICATED),
+    identity_provider_unavailable.
     """
 
     def __init__(

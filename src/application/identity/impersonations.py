@@ -26,13 +26,15 @@ class _Actor:
 
 class Impersonations:
     """Rules:
-    - An impersonation is valid until it expires or is ended, while the user is admitted, and while its actor may begin it.
-    - Who may act as another user: a platform key, and a user to whom an admin gave `may_impersonate`. No one acts as a
-      user with a permission that they lack, or as themselves.
-    - The caller has the permissions of the user, and the id that names both (`Impersonation.acting`): neither accounts and groups
-      of the user, nor platform rights.
+    - An impersonation is valid until it expires or is ended, while the user is admitted, and while
+      its actor may begin it.
+    - Who may act as another user: a platform key, and a user to whom an admin gave
+      `may_impersonate`. No one acts as a user with a permission that they lack, or as themselves.
+    - The caller has the permissions of the user, and the id that names both
+      (`Impersonation.acting`): neither accounts and groups of the user, nor platform rights.
     - All is read at each request, so that every process refuses at once what has ended.
-    - The service's rate limit applies to the actor, and a platform key's own one or the organization's for the user who acts.
+    - The service's rate limit applies to the actor, and a platform key's own one or the
+      organization's for the user who acts.
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).
     """
@@ -70,7 +72,8 @@ class Impersonations:
         await self._principal(await self._impersonations.get(organization_id, impersonation_id))
 
     async def require_may_begin(self, organization_id: OrganizationId, actor: ApiKeyId, user_id: UserId) -> Principal:
-        """The user as a caller. Raises FORBIDDEN `impersonation_refused`, NOT_FOUND `user_not_found`."""
+        """The user as a caller. Raises FORBIDDEN `impersonation_refused`, NOT_FOUND
+        `user_not_found`."""
         return (await self._allowed(organization_id, actor, user_id))[0]
 
     async def _allowed(

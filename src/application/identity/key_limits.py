@@ -11,8 +11,8 @@ from domain.rate_limit import RateLimit
 
 
 class KeyLimits:
-    """Limits that all apply: `every`, the operator's limit per key, user and session; the key's own; and the one that the
-    organization has for the user. A refused request is not counted.
+    """Limits that all apply: `every`, the operator's limit per key, user and session; the key's
+    own; and the one that the organization has for the user. A refused request is not counted.
 
     To be awaited unless None: most requests are counted without a question to other processes.
     """
@@ -44,8 +44,8 @@ class KeyLimits:
         *,
         session_id: ApiKeyId | None = None,
     ) -> None:
-        """Count a request with a key that the user made, and for the user if the organization counts keys for users. Raises
-        as `take`."""
+        """Count a request with a key that the user made, and for the user if the organization
+        counts keys for users. Raises as `take`."""
         organization = await self._organizations.get(organization_id)
         buckets: list[Bucket] = [] if self._every is None else [(session_id or key_id, self._every)]
         if own is not None and (session_id is not None or own != self._every):
@@ -59,8 +59,8 @@ class KeyLimits:
     async def take_of_user(
         self, organization_id: OrganizationId, user_id: UserId, *, session_id: ApiKeyId | None = None
     ) -> None:
-        """Count a request of a user, who may send it in a gateway session. All that a user sends shares the organization's
-        limit for them. Raises as `take`."""
+        """Count a request of a user, who may send it in a gateway session. All that a user sends
+        shares the organization's limit for them. Raises as `take`."""
         organization = await self._organizations.get(organization_id)
         own = None if organization is None else organization.limits_of(user_id).rate_limit
         user = ApiKeyId(user_id)

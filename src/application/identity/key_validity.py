@@ -24,8 +24,8 @@ def access_topics(principal: Principal) -> tuple[str, str]:
 
 
 class KeyValidity:
-    """Checks the token cache first, then the stored key. A user is read from storage. In the console, the session must
-    not have ended either, and an impersonation must be valid."""
+    """Checks the token cache first, then the stored key. A user is read from storage. In the
+    console, the session must not have ended either, and an impersonation must be valid."""
 
     def __init__(
         self,
@@ -47,8 +47,9 @@ class KeyValidity:
         self._clock = clock
 
     async def require(self, principal: Principal) -> Teams:
-        """The teams that the caller sees now, with the role that they have now. Who acts as another user sees what they saw.
-        Raises UNAUTHENTICATED `token_invalid` if the key is revoked or expired, or the user not admitted."""
+        """The teams that the caller sees now, with the role that they have now. Who acts as another
+        user sees what they saw. Raises UNAUTHENTICATED `token_invalid` if the key is revoked or
+        expired, or the user not admitted."""
         expires_at: datetime | None
         user, key = None, None
         known = self._cache.of_key(principal.key_id)

@@ -87,7 +87,8 @@ class FirstKey(Protocol):
 
 
 UserChange = Callable[[User], tuple[User, AuditEvent] | None]
-"""Decides over the stored user, with its row locked: the changed user and the audit entry, or None for no change."""
+"""Decides over the stored user, with its row locked: the changed user and the audit entry, or None
+for no change."""
 
 
 class UserStore(Protocol):
@@ -107,7 +108,8 @@ class UserStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Sessions that have not expired `at` a time; with `holder`, those of one user or API key; with `kind`, those of a kind."""
+    """Sessions that have not expired `at` a time; with `holder`, those of one user or API key; with
+    `kind`, those of a kind."""
 
     at: datetime
     holder: ApiKeyId | None = None
@@ -118,7 +120,8 @@ class ConsoleSessionStore(Protocol):
     """Sessions of the console. An ended one is deleted."""
 
     async def add(self, session: ConsoleSession) -> None:
-        """Store a session. Deletes expired ones of the organization, and the holder's oldest beyond `MAX_SESSIONS`."""
+        """Store a session. Deletes expired ones of the organization, and the holder's oldest beyond
+        `MAX_SESSIONS`."""
 
     async def get(self, organization_id: OrganizationId, session_id: ConsoleSessionId) -> ConsoleSession | None:
         """The session, unless it has ended. It may have expired."""
@@ -132,7 +135,8 @@ class ConsoleSessionStore(Protocol):
     async def page(
         self, organization_id: OrganizationId, wanted: SessionFilter, request: PageRequest
     ) -> Page[ListedSession]:
-        """Sessions of the console, of OAuth clients at the gateway, and impersonations, newest first."""
+        """Sessions of the console, of OAuth clients at the gateway, and impersonations, newest
+        first."""
 
 
 class ImpersonationStore(Protocol):
@@ -168,11 +172,12 @@ class UserAccess(Protocol):
         """Store a new user. The stored one if the person has one in this organization already."""
 
     async def accessed(self, user: User, at: datetime) -> bool:
-        """Store the last access of a person. False if the user is not active, or is another person's by now."""
+        """Store the last access of a person. False if the user is not active, or is another
+        person's by now."""
 
     async def saw(self, user: User, audit: AuditEvent) -> None:
-        """Store profile, role, identity provider and last sign-in of an active user; another one stays as it is, and so
-        does a role that an admin chose."""
+        """Store profile, role, identity provider and last sign-in of an active user; another one
+        stays as it is, and so does a role that an admin chose."""
 
 
 CustomRoleChange = Callable[[CustomRole], tuple[CustomRole, AuditEvent] | None]
@@ -236,8 +241,9 @@ class IdentityProviderStore(Protocol):
     """Identity providers of organizations; at most `MAX_IDENTITY_PROVIDERS` each."""
 
     async def add(self, provider: IdentityProvider, audit: AuditEvent) -> None:
-        """Raises CONFLICT `identity_provider_exists`, `identity_provider_audience_taken` (an audience at the issuer
-        belongs to another identity provider), `too_many_identity_providers`."""
+        """Raises CONFLICT `identity_provider_exists`, `identity_provider_audience_taken` (an
+        audience at the issuer belongs to another identity provider),
+        `too_many_identity_providers`."""
 
     async def save(self, changed: IdentityProvider, *, expected_version: int, audit: AuditEvent) -> None:
         """Raises NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT as `add`."""
@@ -288,7 +294,8 @@ class ProviderMetadata:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignInTokens:
-    """What an identity provider gives for a code. The access token may be missing, and so may its lifetime."""
+    """What an identity provider gives for a code. The access token may be missing, and so may its
+    lifetime."""
 
     id_token: str = field(repr=False)
     access_token: str | None = field(default=None, repr=False)
@@ -317,8 +324,8 @@ class TokenVerifier(Protocol):
         """The issuer that an unverified token names; None for what is not a token."""
 
     async def verify(self, provider: IdentityProvider, token: str, *, nonce: str | None = None) -> VerifiedToken:
-        """Check a token; with `nonce`, as the ID token of that sign-in. Raises UNAUTHENTICATED `token_invalid`,
-        UNAVAILABLE `identity_provider_unavailable`."""
+        """Check a token; with `nonce`, as the ID token of that sign-in. Raises UNAUTHENTICATED
+        `token_invalid`, UNAVAILABLE `identity_provider_unavailable`."""
 
 
 class IdentityProviderClient(Protocol):

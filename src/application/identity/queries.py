@@ -85,7 +85,8 @@ class ListApiKeys:
 
 
 class GetIdentityProvider:
-    """Admins read identity providers of their organization, by id or name; views leave the secret out."""
+    """Admins read identity providers of their organization, by id or name; views leave the secret
+    out."""
 
     def __init__(self, *, providers: IdentityProviderStore) -> None:
         self._providers = providers
@@ -109,7 +110,8 @@ class ListIdentityProviders:
 
 
 class ListOfferedProviders:
-    """Everybody sees the identity providers of the installation, and those of an organization whose id they know."""
+    """Everybody sees the identity providers of the installation, and those of an organization whose
+    id they know."""
 
     def __init__(self, *, identity_providers: IdentityProviderDirectory) -> None:
         self._providers = identity_providers
@@ -132,7 +134,8 @@ class GetUser:
 
 
 class ListUsers:
-    """Admins see the users of their organization that have a status, or are not removed, newest first."""
+    """Admins see the users of their organization that have a status, or are not removed, newest
+    first."""
 
     def __init__(self, *, users: UserStore) -> None:
         self._users = users
@@ -146,7 +149,8 @@ class ListUsers:
 
 
 class ListSessions:
-    """Callers see their own sessions; admins see those of their organization. Newest first, without expired ones."""
+    """Callers see their own sessions; admins see those of their organization. Newest first, without
+    expired ones."""
 
     def __init__(self, *, console_sessions: ConsoleSessionStore, clock: Clock) -> None:
         self._sessions = console_sessions
@@ -162,7 +166,8 @@ class ListSessions:
 
 
 class ListImpersonations:
-    """Users see who acted as them in the last 30 days, and why, newest first; admins see it of every user."""
+    """Users see who acted as them in the last 30 days, and why, newest first; admins see it of
+    every user."""
 
     def __init__(self, *, impersonations: ImpersonationStore, clock: Clock) -> None:
         self._impersonations = impersonations

@@ -18,8 +18,8 @@ _FIRST_YEAR, _LAST_YEAR = 1970, 9000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acting:
-    """Who started a run, opened a gateway session, or asks; and another time than now, for explanations. Without a zone it
-    is UTC."""
+    """Who started a run, opened a gateway session, or asks; and another time than now, for
+    explanations. Without a zone it is UTC."""
 
     actor: ApiKeyId | None = None
     at: datetime | None = None
@@ -31,7 +31,8 @@ UNKNOWN = Acting()
 class ReadCircumstances:
     """Rules:
     - Memberships are read each time: who left a group is out of it with the next decision.
-    - Schedules are no people. They, and people whose groups cannot be read, are not known: conditions fail closed.
+    - Schedules are no people. They, and people whose groups cannot be read, are not known:
+      conditions fail closed.
     """
 
     def __init__(self, *, people: ActingPeople, clock: Clock) -> None:

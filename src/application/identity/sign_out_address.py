@@ -21,8 +21,8 @@ class SignOutAddressCommand:
 
 
 class SignOutAddress:
-    """None if the identity provider has no such page (OpenID Connect RP-Initiated Logout 1.0), was deleted, or does
-    not answer soon: signing out here must not depend on it."""
+    """None if the identity provider has no such page (OpenID Connect RP-Initiated Logout 1.0), was
+    deleted, or does not answer soon: signing out here must not depend on it."""
 
     def __init__(self, *, identity_providers: IdentityProviderDirectory, client: IdentityProviderClient) -> None:
         self._providers = identity_providers

@@ -7,7 +7,8 @@ from domain.identity.api_key import Principal
 
 class TeamChecks:
     """Rules:
-    - A team is a group of the organization, by its name: one that the caller is in. Who sees what every group owns names any.
+    - A team is a group of the organization, by its name: one that the caller is in. Who sees what
+      every group owns names any.
     - A team that stays is accepted, also when its group is gone.
     """
 
@@ -15,7 +16,8 @@ class TeamChecks:
         self._memberships = memberships
 
     async def violation(self, principal: Principal, team: str | None, *, former: str | None = None) -> Violation | None:
-        """What is wrong with it. The same for a group that does not exist and one that the caller is not in."""
+        """What is wrong with it. The same for a group that does not exist and one that the caller
+        is not in."""
         if team is None or team == former:
             return None
         if principal.sees(team) and team in await self._memberships.group_names(principal.organization_id):

@@ -14,7 +14,8 @@ from domain.rate_limit import RateLimit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownKey:
-    """The data of a key, or of a person's token, that every request needs. `audiences` are those of the token."""
+    """The data of a key, or of a person's token, that every request needs. `audiences` are those of
+    the token."""
 
     principal: Principal
     expires_at: datetime | None
@@ -36,8 +37,8 @@ def known_key(key: ApiKey, granted: frozenset[Permission] = frozenset()) -> Know
 
 
 class TokenCache:
-    """At most `capacity` keys and tokens of users by token hash, least recently used evicted first; capacity 0 disables
-    the cache.
+    """At most `capacity` keys and tokens of users by token hash, least recently used evicted first;
+    capacity 0 disables the cache.
 
     - A look-up that overlaps with a revocation is not cached: `put` takes the `generation` that was
       read before the look-up.

@@ -20,8 +20,8 @@ from domain.json_value import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateIdentityProviderCommand:
-    """`changes` are fields of `IdentityProvider`. `expected_version` is what the client last read; None skips the
-    check. `provider` is its id or its name."""
+    """`changes` are fields of `IdentityProvider`. `expected_version` is what the client last read;
+    None skips the check. `provider` is its id or its name."""
 
     principal: Principal
     provider: str
@@ -31,16 +31,16 @@ class UpdateIdentityProviderCommand:
 
 class UpdateIdentityProvider:
     """Rules:
-    - Admins change identity providers of their organization. Changing one of the installation, or making one so,
-      requires a platform key.
+    - Admins change identity providers of their organization. Changing one of the installation, or
+      making one so, requires a platform key.
     - The issuer stays: a stored client secret is only ever sent to the issuer it was given for.
-    - Changed rules decide with each further request that brings a token, and with the next sign-in. Sessions keep their
-      role until then.
+    - Changed rules decide with each further request that brings a token, and with the next sign-in.
+      Sessions keep their role until then.
     - A change of nothing makes no version and no audit entry.
     - Audited as `identity_provider.updated` with the names of the changed fields.
 
-    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found, version_conflict,
-    and as CreateIdentityProvider.
+    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found,
+    version_conflict, and as CreateIdentityProvider.
     """
 
     def __init__(

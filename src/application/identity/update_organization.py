@@ -20,7 +20,8 @@ _OF_PLATFORM = ("mcp_kinds", "queue_weight", "max_queued", "max_running")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateOrganizationCommand:
-    """`changes` are fields of `Organization` without limits; `limits` are fields of `LimitSettings`.
+    """`changes` are fields of `Organization` without limits; `limits` are fields of
+    `LimitSettings`.
 
     `expected_version` is the version that the client last read; None skips the check.
     `organization_id` None means the caller's own.

@@ -1,4 +1,5 @@
-"""What follows when a person has connected their account: by a consent, or by giving their secrets."""
+"""What follows when a person has connected their account: by a consent, or by giving their
+secrets."""
 
 import logging
 from collections.abc import Sequence
@@ -17,7 +18,8 @@ class AccountWaiters(Protocol):
     """What waits for people to connect their accounts."""
 
     async def connected(self, server: McpServer) -> None:
-        """The person that the server acts for has connected their account: continue what waits for it."""
+        """The person that the server acts for has connected their account: continue what waits for
+        it."""
         ...
 
 
@@ -25,7 +27,8 @@ class AccountConnected:
     """Rules:
     - In place of another account, connections of the server are reopened.
     - Runs and workflow runs of the person that wait for the account continue.
-    - The tools of a server that was never listed are listed with this account; the account counts even if that fails.
+    - The tools of a server that was never listed are listed with this account; the account counts
+      even if that fails.
     """
 
     def __init__(

@@ -23,8 +23,8 @@ GiveSecrets = Callable[[GivenSecrets | None], GivenSecrets]
 
 
 class PersonSecretStore(Protocol):
-    """Secrets that people gave for MCP servers, encrypted at rest. A person who is not active has none: nothing is read or
-    stored for them."""
+    """Secrets that people gave for MCP servers, encrypted at rest. A person who is not active has
+    none: nothing is read or stored for them."""
 
     async def load(self, owner: AccountOwner) -> GivenSecrets | None:
         """What the person gave for the server, whatever its address is now."""
@@ -35,8 +35,9 @@ class PersonSecretStore(Protocol):
         ...
 
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
-        """Store what `decide` says in place of what there is, in one transaction: of two at a time, the second one sees what
-        the first one stored. False if the server is not stored, or the person is not active."""
+        """Store what `decide` says in place of what there is, in one transaction: of two at a time,
+        the second one sees what the first one stored. False if the server is not stored, or the
+        person is not active."""
         ...
 
     async def remove(self, owner: AccountOwner) -> bool:
@@ -53,8 +54,9 @@ class PersonFiles(Protocol):
 
 
 class AccountsWithSecrets:
-    """`McpAuthorizer`: an account is what was granted, or for a server with secrets of persons, all of those. Disconnecting
-    deletes both, because the server may have been used with the other before."""
+    """`McpAuthorizer`: an account is what was granted, or for a server with secrets of persons, all
+    of those. Disconnecting deletes both, because the server may have been used with the other
+    before."""
 
     def __init__(self, *, grants: McpAuthorizer, person_secrets: PersonSecretStore) -> None:
         self._grants = grants

@@ -29,6 +29,6 @@ def account_topic(server: McpServer) -> str:
 
 
 def account_link(address: PublicAddress, server: McpServer) -> str:
-    """The page where a person connects their account. Each person who opens it connects their own, so others may see it.
-    Without a host while the service has no address."""
+    """The page where a person connects their account. Each person who opens it connects their own,
+    so others may see it. Without a host while the service has no address."""
     return f"{address.url or ''}{ACCOUNTS_PATH}?server={server.config.slug}"

@@ -14,7 +14,8 @@ from domain.secrets.secret import SecretValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddRegistryServerCommand:
-    """`option` is the number of one of the entry's options; `inputs` are the values of its inputs by their names."""
+    """`option` is the number of one of the entry's options; `inputs` are the values of its inputs
+    by their names."""
 
     principal: Principal
     registry: str
@@ -28,11 +29,13 @@ class AddRegistryServerCommand:
 class AddRegistryServer:
     """Rules:
     - Admins add servers, by the rules of `RegisterMcpServer`. Nothing is installed or started.
-    - Required inputs without a default must be given; values of environment and headers are stored as secrets.
+    - Required inputs without a default must be given; values of environment and headers are stored
+      as secrets.
     - The server keeps the registry, name and version of the entry.
     - Without a slug, the server is named after the last part of the entry's name.
 
-    Raises: as `GetRegistryEntry` and `RegisterMcpServer`, INVALID `registry_inputs_invalid`, `registry_option_invalid`.
+    Raises: as `GetRegistryEntry` and `RegisterMcpServer`, INVALID `registry_inputs_invalid`,
+    `registry_option_invalid`.
     """
 
     def __init__(self, *, entries: GetRegistryEntry, register: RegisterMcpServer) -> None:

@@ -23,7 +23,8 @@ class ApproveDefinitionCommand:
 
 class ApproveDefinition:
     """Rules:
-    - Admins approve. The current definition becomes the approved one, also if it was rejected before.
+    - Admins approve. The current definition becomes the approved one, also if it was rejected
+      before.
     - Later runs have the tool; a run under way with another definition does not.
     - Approving an approved tool changes nothing; otherwise audited `mcp_server.tool_approved`.
 

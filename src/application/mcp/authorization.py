@@ -1,5 +1,6 @@
-"""Port of the authorization of MCP servers by a person in a browser. A server that acts for a person (`McpServer.acting_for`)
-is authorized with an account of that person, any other with one for the organization."""
+"""Port of the authorization of MCP servers by a person in a browser. A server that acts for a
+person (`McpServer.acting_for`) is authorized with an account of that person, any other with one for
+the organization."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,8 +20,8 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizationAnswer:
-    """The raw parameters of the redirect (RFC 6749, section 4.1.2; RFC 9207). `browser` is the value that the browser
-    got when it began, if it got one."""
+    """The raw parameters of the redirect (RFC 6749, section 4.1.2; RFC 9207). `browser` is the
+    value that the browser got when it began, if it got one."""
 
     state: str = field(repr=False)
     code: str | None = field(default=None, repr=False)
@@ -31,8 +32,8 @@ class AuthorizationAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorizedServer:
-    """The authorized server, the key that began the authorization, and the issuer. `had_grant`: connections may have been
-    opened with another account."""
+    """The authorized server, the key that began the authorization, and the issuer. `had_grant`:
+    connections may have been opened with another account."""
 
     server: McpServer
     key_id: ApiKeyId
@@ -42,9 +43,10 @@ class AuthorizedServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """An account with which Dragoman may act at a server. `scope` is what was granted, if the authorization server said
-    so; `renewed_at` is when it last issued a token. Of a sign-in, the issuer is the identity provider. Without an issuer,
-    the account consists of secrets that the person gave then."""
+    """An account with which Dragoman may act at a server. `scope` is what was granted, if the
+    authorization server said so; `renewed_at` is when it last issued a token. Of a sign-in, the
+    issuer is the identity provider. Without an issuer, the account consists of secrets that the
+    person gave then."""
 
     issuer: str | None
     scope: str | None
@@ -65,8 +67,9 @@ class PersonSignIn:
 
 class McpAuthorizer(Protocol):
     async def begin(self, server: McpServer, key_id: ApiKeyId, *, browser: str | None = None) -> AuthorizationRequest:
-        """The URL for the person. With `browser`, only an answer with this value is accepted. Raises UNAVAILABLE `mcp_authorization_unavailable` with the
-        reason, CONFLICT `not_listening`."""
+        """The URL for the person. With `browser`, only an answer with this value is accepted.
+        Raises UNAVAILABLE `mcp_authorization_unavailable` with the reason, CONFLICT
+        `not_listening`."""
         ...
 
     async def complete(self, answer: AuthorizationAnswer) -> AuthorizedServer:
@@ -76,8 +79,9 @@ class McpAuthorizer(Protocol):
         ...
 
     async def signed_in(self, server: McpServer, sign_in: PersonSignIn) -> bool:
-        """Store the sign-in of the person that the server acts for, from which tokens on their behalf come. False if it has
-        not the token that the server needs, or the person has no access."""
+        """Store the sign-in of the person that the server acts for, from which tokens on their
+        behalf come. False if it has not the token that the server needs, or the person has no
+        access."""
         ...
 
     async def account(self, server: McpServer) -> Account | None:

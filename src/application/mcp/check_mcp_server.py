@@ -7,15 +7,9 @@ from dataclasses import dataclass, replace
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
 from application.mcp.catalog_updater import CatalogUpdater
+from application.mcp.installer import McpInstaller
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.ports import (
-    ConnectionScope,
-    McpConnections,
-    McpFailure,
-    McpFailureKind,
-    McpInstaller,
-    McpServerStore,
-)
+from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
 from application.mcp.secret_destinations import address_of
 from application.mcp.server_certificates import ServerCertificates
 from application.mcp.server_lookup import existing_server
@@ -67,7 +61,8 @@ class CheckMcpServer:
     - A disabled server can be tested. One that requires installation fails until it is installed.
     - The test ends within the deadline, and a broken server raises nothing.
     - The listing of a saved server is stored as by a refresh.
-    - A server that is not stored leaves no files behind. Its certificates and keys must be usable, as for saving.
+    - A server that is not stored leaves no files behind. Its certificates and keys must be usable,
+      as for saving.
     - Audited `mcp_server.tested` with the outcome; for remote servers with the address that
       received its secrets.
 

@@ -1,4 +1,5 @@
-"""CheckRegistryVersion: whether the registry that a server was added from has a newer version of its entry."""
+"""CheckRegistryVersion: whether the registry that a server was added from has a newer version of
+its entry."""
 
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from domain.mcp.entry_origin import EntryOrigin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryVersion:
-    """`origin` is None for a server from no registry. `newer` is the latest version, if it is another one."""
+    """`origin` is None for a server from no registry. `newer` is the latest version, if it is
+    another one."""
 
     origin: EntryOrigin | None
     newer: str | None = None
@@ -21,7 +23,8 @@ class RegistryVersion:
 class CheckRegistryVersion:
     """Rules:
     - Admins check, because it may be a request to the registry.
-    - The latest version is what the registry calls so; any other version than the server's is newer.
+    - The latest version is what the registry calls so; any other version than the server's is
+      newer.
 
     Raises: FORBIDDEN, NOT_FOUND, UNAVAILABLE `mcp_registry_unavailable`.
     """

@@ -121,7 +121,8 @@ def _flat(entry: JsonObject) -> JsonObject:
 
 
 def start_of(command: str, args: tuple[str, ...]) -> _Start:
-    """Map npx, uvx and pipx to installed packages, docker and podman to images; other commands run in place."""
+    """Map npx, uvx and pipx to installed packages, docker and podman to images; other commands run
+    in place."""
     program, rest = _program(command), args
     if program == "cmd" and len(args) > 1 and args[0].lower() == "/c":
         program, rest = _program(args[1]), args[2:]

@@ -21,14 +21,15 @@ class ConnectAccountCommand:
 class ConnectAccount:
     """Rules:
     - People connect their own account, with any role; keys have none.
-    - Only for a server with credentials of each person, from an authorization server: not from what they give, nor their
-      sign-in.
+    - Only for a server with credentials of each person, from an authorization server: not from what
+      they give, nor their sign-in.
     - The browser that begins is the one that brings the answer: no attacker gets a grant by sending
       others to the authorization server.
-    - An account that is connected already is replaced, with what was granted before and what the server requires now.
+    - An account that is connected already is replaced, with what was granted before and what the
+      server requires now.
 
-    Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `not_listening`, UNAVAILABLE
-    `mcp_authorization_unavailable`.
+    Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`,
+    `not_listening`, UNAVAILABLE `mcp_authorization_unavailable`.
     """
 
     def __init__(self, *, servers: McpServerStore, authorizer: McpAuthorizer) -> None:

@@ -1,4 +1,5 @@
-"""ConnectBySignIn: a person's sign-in is their account at servers that are used on behalf of people."""
+"""ConnectBySignIn: a person's sign-in is their account at servers that are used on behalf of
+people."""
 
 import logging
 from datetime import timedelta
@@ -21,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 class ConnectBySignIn:
     """The port `SignInListener`. Rules:
-    - Tokens of a sign-in are stored for enabled servers of the user's organization whose auth is on behalf of each person,
-      and not at all where there are none.
-    - They are used in place of those of an earlier sign-in, and of what was exchanged for them. Those of another identity
-      provider stay stored, unused, until the account is disconnected.
+    - Tokens of a sign-in are stored for enabled servers of the user's organization whose auth is on
+      behalf of each person, and not at all where there are none.
+    - They are used in place of those of an earlier sign-in, and of what was exchanged for them.
+      Those of another identity provider stay stored, unused, until the account is disconnected.
     - The user's runs and calls that wait for the account continue.
     - Audited `account.connected` for each server.
     - A failure is logged: the person is signed in all the same.

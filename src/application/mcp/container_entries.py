@@ -1,4 +1,5 @@
-"""Parses `docker run` and `podman run` in entries of desktop clients. Used by `client_entries.py`. No I/O."""
+"""Parses `docker run` and `podman run` in entries of desktop clients. Used by `client_entries.py`.
+No I/O."""
 
 from dataclasses import dataclass, field
 
@@ -24,7 +25,8 @@ class ContainerStart:
 
 
 def container_start(args: tuple[str, ...]) -> ContainerStart | None:
-    """What follows `docker`; None for what a server of kind oci does not have: mounts, named networks, users, ports."""
+    """What follows `docker`; None for what a server of kind oci does not have: mounts, named
+    networks, users, ports."""
     options, rest = _split(args[1:]) if args[:1] == ("run",) else ([], [])
     if options is None or not rest:
         return None

@@ -1,4 +1,5 @@
-"""What approving and rejecting a tool's definition share: the definition that was read, and its audit entry."""
+"""What approving and rejecting a tool's definition share: the definition that was read, and its
+audit entry."""
 
 from datetime import datetime
 
@@ -26,7 +27,8 @@ async def definition_to_decide(
     catalogs: McpCatalogStore,
 ) -> tuple[McpServer, PinnedTool]:
     """The server (by id or slug) and its tool. Raises FORBIDDEN, NOT_FOUND (`mcp_server_not_found`,
-    `mcp_tool_not_found`), CONFLICT `mcp_tool_changed` if the definition has another digest than the given one."""
+    `mcp_tool_not_found`), CONFLICT `mcp_tool_changed` if the definition has another digest than the
+    given one."""
     principal.require(Permission.SERVERS_MANAGE)
     found = await existing_server(servers, principal, server)
     catalog = await catalogs.load(principal.organization_id, found.id)

@@ -18,8 +18,8 @@ _AT_ONCE = 8
 
 class QuarantineCounts(Protocol):
     async def awaiting(self, organization_id: OrganizationId, *, teams: Teams = None) -> Mapping[McpServerId, int]:
-        """How many listed tools of each server wait for a person. Servers without any are left out, and of those that teams
-        own all but those of `teams`."""
+        """How many listed tools of each server wait for a person. Servers without any are left out,
+        and of those that teams own all but those of `teams`."""
         ...
 
 

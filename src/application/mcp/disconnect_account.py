@@ -26,15 +26,17 @@ class DisconnectAccountCommand:
 
 class DisconnectAccount:
     """Rules:
-    - People disconnect their own account, with any role, also at a server that is used with one of the organization by now.
-    - The tokens are deleted, and later calls need a new consent. The connections of the server end once their calls end: of
-      a server with secrets of persons only those of the caller, in all processes.
-    - Files of processes that were started for the caller are removed from this machine, also if the server is none that is
-      started any more.
+    - People disconnect their own account, with any role, also at a server that is used with one of
+      the organization by now.
+    - The tokens are deleted, and later calls need a new consent. The connections of the server end
+      once their calls end: of a server with secrets of persons only those of the caller, in all
+      processes.
+    - Files of processes that were started for the caller are removed from this machine, also if the
+      server is none that is started any more.
     - Audited as `account.disconnected`.
 
-    Raises: FORBIDDEN `person_required`, NOT_FOUND (`account_not_found` if none is connected), CONFLICT
-    `mcp_server_auth_mismatch`.
+    Raises: FORBIDDEN `person_required`, NOT_FOUND (`account_not_found` if none is connected),
+    CONFLICT `mcp_server_auth_mismatch`.
     """
 
     def __init__(

@@ -12,10 +12,13 @@ from domain.mcp.server import McpServer
 
 class FinishMcpAuthorization:
     """Rules:
-    - Needs no key: the state of `answer` identifies the authorization. It is valid once, and only with an answer of
-      its authorization server, in the browser that began it if that is bound to one.
-    - With a new grant of the organization, connections of the server are reopened. With one of a person, `AccountConnected`.
-    - Audited `mcp_server.authorized` or, for an account of a person, `account.connected`; by who began the authorization.
+    - Needs no key: the state of `answer` identifies the authorization. It is valid once, and only
+      with an answer of its authorization server, in the browser that began it if that is bound to
+      one.
+    - With a new grant of the organization, connections of the server are reopened. With one of a
+      person, `AccountConnected`.
+    - Audited `mcp_server.authorized` or, for an account of a person, `account.connected`; by who
+      began the authorization.
     """
 
     def __init__(

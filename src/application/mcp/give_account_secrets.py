@@ -1,4 +1,5 @@
-"""GiveAccountSecrets: store the secrets that the caller gives for an MCP server, for themself only."""
+"""GiveAccountSecrets: store the secrets that the caller gives for an MCP server, for themself
+only."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +22,8 @@ from domain.secrets.secret import violations_of_value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveAccountSecretsCommand:
-    """`server` is an id or a slug. `values` are secrets by name; `address` is what the caller was told that
-    gets them, and `offer` the `ListedAccount.offer` of that, if they were told."""
+    """`server` is an id or a slug. `values` are secrets by name; `address` is what the caller was
+    told that gets them, and `offer` the `ListedAccount.offer` of that, if they were told."""
 
     principal: Principal
     server: str
@@ -34,14 +35,16 @@ class GiveAccountSecretsCommand:
 class GiveAccountSecrets:
     """Rules:
     - People give their own, with any role; keys have none.
-    - Only secrets that the server names `person:NAME`, each a single line of at most 8 KiB. Those that are not given again stay. All must
-      be there afterwards.
-    - They are for the address or the program that the server has now, and nothing else gets them: after a change the person
-      gives them again. What was changed since the person was told gets nothing, variables included.
-    - The account is connected then (`AccountConnected`). Audited as `account.connected`, with the names.
+    - Only secrets that the server names `person:NAME`, each a single line of at most 8 KiB. Those
+      that are not given again stay. All must be there afterwards.
+    - They are for the address or the program that the server has now, and nothing else gets them:
+      after a change the person gives them again. What was changed since the person was told gets
+      nothing, variables included.
+    - The account is connected then (`AccountConnected`). Audited as `account.connected`, with the
+      names.
 
-    Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`, `mcp_server_changed`, INVALID
-    `account_secrets_invalid`.
+    Raises: FORBIDDEN `person_required`, NOT_FOUND, CONFLICT `mcp_server_auth_mismatch`,
+    `mcp_server_changed`, INVALID `account_secrets_invalid`.
     """
 
     def __init__(
@@ -73,7 +76,8 @@ class GiveAccountSecrets:
         if not await self._secrets.save(owner, lambda former: self._given(config, former, command.values)):
             raise _changed(config)
         try:
-            # The revision is in the key of connections: the former secret is used no more, and those of others stay open.
+            # The revision is in the key of connections: the former secret is used no more, and
+            # those of others stay open.
             await self._accounts.continue_what_waits(server, had_account=False)
         finally:
             await self._audit(command, server)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
+from application.mcp.installer import McpInstaller
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.ports import McpInstaller, McpServerStore, ServerStatus
+from application.mcp.ports import McpServerStore, ServerStatus
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_lookup import existing_server
 from application.mcp.server_status import ServerStatuses
@@ -29,7 +30,8 @@ class InstallMcpServer:
     - Installations are never updated: to change the version, uninstall first.
     - A server whose files are missing on this machine is installed again.
 
-    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, CONFLICT `mcp_server_not_installable`, `mcp_server_installed`.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, CONFLICT `mcp_server_not_installable`,
+    `mcp_server_installed`.
     """
 
     def __init__(

@@ -16,8 +16,8 @@ from domain.mcp.server import Credentials, McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedAccount:
-    """`account` is None until the person connects theirs, at `link`. `address` is what gets its secrets, and `offer` names
-    that with all its settings, as it is now."""
+    """`account` is None until the person connects theirs, at `link`. `address` is what gets its
+    secrets, and `offer` names that with all its settings, as it is now."""
 
     server: McpServer
     account: Account | None
@@ -25,7 +25,8 @@ class ListedAccount:
 
     @property
     def sign_in_with(self) -> str | None:
-        """The issuer that the server needs a sign-in with, if the person signed in with another one."""
+        """The issuer that the server needs a sign-in with, if the person signed in with another
+        one."""
         auth, account = self.server.config.auth, self.account
         if not isinstance(auth, TokenExchangeAuth) or account is None or account.issuer is None:
             return None

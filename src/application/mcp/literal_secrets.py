@@ -1,5 +1,5 @@
-"""Detects literal secrets in a server's command, arguments and URL, by their names and forms; they are
-rejected before storage."""
+"""Detects literal secrets in a server's command, arguments and URL, by their names and forms; they
+are rejected before storage."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,8 @@ _IN_URL = (
 
 
 def require_no_literal_secrets(config: McpServerConfig, stored: McpServerConfig | None = None) -> None:
-    """Reject literal secrets that are not already in `stored`. Raises INVALID `mcp_server_invalid`."""
+    """Reject literal secrets that are not already in `stored`. Raises INVALID
+    `mcp_server_invalid`."""
     wrong = []
     if stored is None or config.command != stored.command:
         wrong += literal_secrets_in_command(config.command)

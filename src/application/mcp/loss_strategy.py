@@ -1,7 +1,9 @@
-"""`unregister` follows the organization's shared connection, so it is refused for servers without one."""
+"""`unregister` follows the organization's shared connection, so it is refused for servers without
+one."""
 
 from domain.errors import Violation, invalid
-from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig
+from domain.mcp.behavior import ConnectionLoss
+from domain.mcp.server import Isolation, McpServerConfig
 
 _NOT_SHARED = (
     "unregister needs isolation shared: connections of runs and threads are opened again by their next call, so their "
@@ -10,7 +12,8 @@ _NOT_SHARED = (
 
 
 def require_loss_strategy(config: McpServerConfig, stored: McpServerConfig | None = None) -> None:
-    """Reject a strategy without effect, unless it is `stored` so. Raises INVALID `mcp_server_invalid`."""
+    """Reject a strategy without effect, unless it is `stored` so. Raises INVALID
+    `mcp_server_invalid`."""
     if config.on_connection_loss is not ConnectionLoss.UNREGISTER or config.isolation is Isolation.SHARED:
         return
     if stored is None or _pair(stored) != _pair(config):

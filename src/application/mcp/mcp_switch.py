@@ -1,5 +1,5 @@
-"""The switches for MCP: of the installation and of the organization, and the kinds of servers that an
-organization may have."""
+"""The switches for MCP: of the installation and of the organization, and the kinds of servers that
+an organization may have."""
 
 from dataclasses import dataclass
 
@@ -42,8 +42,8 @@ class McpSwitch:
         return McpKinds(organization.mcp_kinds) if organization is not None and organization.mcp_enabled else None
 
     async def permits_kind(self, organization_id: OrganizationId, config: McpServerConfig) -> bool:
-        """Whether the organization may register and start this kind of server. Nothing is permitted to
-        an unknown organization."""
+        """Whether the organization may register and start this kind of server. Nothing is permitted
+        to an unknown organization."""
         organization = await self._organizations.get(organization_id)
         return organization is not None and is_permitted(organization.mcp_kinds, config)
 

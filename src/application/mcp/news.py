@@ -1,4 +1,5 @@
-"""Ports for change notifications of servers (MCP server/tools, server/resources, server/prompts)."""
+"""Ports for change notifications of servers (MCP server/tools, server/resources,
+server/prompts)."""
 
 from collections.abc import Callable
 from enum import StrEnum

@@ -15,7 +15,6 @@ from domain.json_value import JsonObject, JsonValue
 from domain.mcp.catalog import McpCatalog, McpToolDefinition, Rejection
 from domain.mcp.client_request import ClientRequest
 from domain.mcp.elicitation import Elicitation
-from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer
 from domain.threads.message import FileContent, ImageContent
 
@@ -24,10 +23,12 @@ class McpServerStore(Protocol):
     """Registered servers and their newest catalogs. Adapters encrypt env and headers at rest."""
 
     async def add(self, server: McpServer, audit: AuditEvent) -> None:
-        """Raises: CONFLICT `mcp_server_slug_taken`, `team_gone` without a group of the name of its team."""
+        """Raises: CONFLICT `mcp_server_slug_taken`, `team_gone` without a group of the name of its
+        team."""
 
     async def save(self, server: McpServer, *, expected_version: int, audit: AuditEvent) -> None:
-        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT as `add`, for what changes."""
+        """Raises: NOT_FOUND, PRECONDITION `version_conflict`, CONFLICT as `add`, for what
+        changes."""
 
     async def get(self, organization_id: OrganizationId, id_or_slug: str) -> McpServer | None:
         """By id (`mcp_…`) or slug."""
@@ -56,8 +57,8 @@ class McpCatalogStore(Protocol):
         *,
         has_same_definitions: bool = False,
     ) -> bool:
-        """Replace the snapshot of revision `catalog.revision` (0: none) by this one, with the next revision.
-        `has_same_definitions`: all tools and their states are those of the snapshot.
+        """Replace the snapshot of revision `catalog.revision` (0: none) by this one, with the next
+        revision. `has_same_definitions`: all tools and their states are those of the snapshot.
 
         - False, and nothing is stored, if another snapshot was stored meanwhile.
         - A catalog of an unknown server is dropped, without its audit entries.
@@ -70,7 +71,8 @@ class McpCatalogStore(Protocol):
         definition: McpToolDefinition,
         audit: AuditEvent,
     ) -> bool:
-        """Approve a tool in quarantine, or a rejected one. False, and nothing is stored, if it is not there with this definition."""
+        """Approve a tool in quarantine, or a rejected one. False, and nothing is stored, if it is
+        not there with this definition."""
 
     async def reject(
         self,
@@ -80,7 +82,8 @@ class McpCatalogStore(Protocol):
         rejection: Rejection,
         audit: AuditEvent,
     ) -> bool:
-        """Reject a tool in quarantine. False, and nothing is stored, if it does not wait there with this definition."""
+        """Reject a tool in quarantine. False, and nothing is stored, if it does not wait there with
+        this definition."""
 
 
 class ContentKind(StrEnum):
@@ -162,8 +165,8 @@ class McpFailureKind(StrEnum):
 class McpFailure(Exception):
     """A failed call, discovery or connection.
 
-    - `detail` is safe to show: the server's text for SERVER_ERROR (cleaned, capped by the use case), else a fixed
-      sentence. `for_model` replaces it for models if it addresses the operator.
+    - `detail` is safe to show: the server's text for SERVER_ERROR (cleaned, capped by the use
+      case), else a fixed sentence. `for_model` replaces it for models if it addresses the operator.
     - `stderr`: the tail of a started server's error output, for the operator only.
     - `retry_after_s`: nothing will be sent to the server before.
     - `required`: capabilities (as in the protocol) that the call requires.
@@ -192,7 +195,8 @@ class McpFailure(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionScope:
-    """Who uses a connection, and who acts. A server's isolation and credentials decide which ids separate connections."""
+    """Who uses a connection, and who acts. A server's isolation and credentials decide which ids
+    separate connections."""
 
     organization_id: OrganizationId
     thread_id: ThreadId | None = None
@@ -224,7 +228,8 @@ class McpCall:
       `request_state`.
     - `relay`: passes questions to the caller; legacy servers wait for the answers.
     - `logs`: receives the server's log messages about the call.
-    - `moves`: whether the interrupted call is continued elsewhere, so that its server must not be told to stop.
+    - `moves`: whether the interrupted call is continued elsewhere, so that its server must not be
+      told to stop.
     """
 
     tool_name: str
@@ -296,7 +301,8 @@ class McpConnections(Protocol):
     async def call_tool(
         self, server: McpServer, scope: ConnectionScope, call: McpCall, on_progress: ProgressCallback | None = None
     ) -> McpReply:
-        """Send a call and wait for its reply. Raises McpFailure. Cancelling the wait cancels the call by protocol."""
+        """Send a call and wait for its reply. Raises McpFailure. Cancelling the wait cancels the
+        call by protocol."""
         ...
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
@@ -316,80 +322,14 @@ class McpConnections(Protocol):
         ...
 
     def forgive(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Reset the failures of the server: the next call or connection attempt is made at once. Never raises."""
+        """Reset the failures of the server: the next call or connection attempt is made at once.
+        Never raises."""
         ...
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """The server was changed or removed: close its connections once their calls end. Never raises."""
+        """The server was changed or removed: close its connections once their calls end. Never
+        raises."""
         ...
-
-
-class McpInstallFailureKind(StrEnum):
-    PACKAGE_NOT_FOUND = "package_not_found"
-    VERSION_NOT_FOUND = "version_not_found"
-    REQUIREMENTS_CONFLICT = "requirements_conflict"
-    """The requirements of the package and its additional requirements conflict."""
-    REGISTRY_UNREACHABLE = "registry_unreachable"
-    REGISTRY_REFUSED = "registry_refused"
-    RUNTIME_MISSING = "runtime_missing"
-    """There is no Node.js, no npm, or no way to create a Python environment."""
-    COMMAND_MISSING = "command_missing"
-    """The installation has no command to start, or several and none is chosen."""
-    SOURCE_UNUSABLE = "source_unusable"
-    """The source file or directory is missing, too large, or cannot be copied."""
-    DISK_FULL = "disk_full"
-    TIMEOUT = "timeout"
-    CHANGED = "changed"
-    """The server was changed or removed meanwhile."""
-    CANCELLED = "cancelled"
-    FAILED = "failed"
-    """Other failure of the installer; the server's log has its output."""
-
-
-class McpInstallFailure(Exception):
-    """A failed installation, which left no files. `detail` is safe to show."""
-
-    def __init__(self, kind: McpInstallFailureKind, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
-        self.detail = detail
-
-
-InstallProgressCallback = Callable[[InstallProgress], None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstalledServer:
-    """A complete installation found on this machine, with its owner."""
-
-    organization_id: OrganizationId
-    server_id: McpServerId
-    location: str
-
-
-class McpInstaller(Protocol):
-    """Installs servers on this machine, completely or not at all."""
-
-    async def install(self, server: McpServer, on_progress: InstallProgressCallback) -> Installation:
-        """Install the configured package. Raises McpInstallFailure. After a failure or cancellation no files remain."""
-        ...
-
-    async def uninstall(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """Remove every installation of the server, if any."""
-        ...
-
-    def has(self, installation: Installation) -> bool:
-        """Whether the files are on this machine."""
-        ...
-
-    def log(self, server: McpServer) -> str:
-        """The bounded output of the newest installation; empty without one."""
-
-    async def tidy(self) -> tuple[InstalledServer, ...]:
-        """Remove remains of interrupted installations; returns the complete ones. Only before the first `install`."""
-        ...
-
-    async def remove(self, location: str) -> None: ...
 
 
 class ConfinementReport(Protocol):

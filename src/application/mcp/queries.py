@@ -4,14 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from application.mcp.describe_mcp_servers import QuarantineCounts
-from application.mcp.ports import (
-    ConfinementReport,
-    McpCatalogStore,
-    McpConnections,
-    McpInstaller,
-    McpServerStore,
-    ServerStatus,
-)
+from application.mcp.installer import McpInstaller
+from application.mcp.ports import ConfinementReport, McpCatalogStore, McpConnections, McpServerStore, ServerStatus
 from application.mcp.server_lookup import existing_server
 from application.mcp.server_status import ServerStatuses
 from application.system.pages import FIRST_PAGE, Page, PageRequest
@@ -105,7 +99,8 @@ class CountQuarantinedTools:
         self._counts = quarantine_counts
 
     async def execute(self, principal: Principal) -> Mapping[McpServerId, int]:
-        """How many tools of each server that the caller sees wait for approval. Servers without any are left out."""
+        """How many tools of each server that the caller sees wait for approval. Servers without any
+        are left out."""
         principal.require(Role.VIEWER)
         return await self._counts.awaiting(principal.organization_id, teams=principal.visible_teams)
 

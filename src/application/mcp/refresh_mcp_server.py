@@ -29,9 +29,9 @@ class RefreshMcpServer:
     - Only the first catalog is approved; later additions and changes enter quarantine.
     - Earlier failures of the server are reset.
 
-    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, CONFLICT `mcp_disabled`, `mcp_server_disabled`,
-    `mcp_server_not_installed`, UNAVAILABLE `mcp_server_unavailable` (extra `reason`: an
-    McpFailureKind).
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, CONFLICT `mcp_disabled`,
+    `mcp_server_disabled`, `mcp_server_not_installed`, UNAVAILABLE `mcp_server_unavailable` (extra
+    `reason`: an McpFailureKind).
     """
 
     def __init__(

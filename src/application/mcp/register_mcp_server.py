@@ -37,7 +37,8 @@ class RegisterMcpServer:
       (`ServerCertificates`) are rejected.
     - Audited `mcp_server.created`, without values of env and headers.
 
-    Raises: FORBIDDEN (`mcp_kind_not_permitted`), INVALID `mcp_server_invalid`, CONFLICT `mcp_server_slug_taken`.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), INVALID `mcp_server_invalid`, CONFLICT
+    `mcp_server_slug_taken`.
     """
 
     def __init__(

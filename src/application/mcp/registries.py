@@ -1,4 +1,5 @@
-"""Reads the MCP registries that the operator has configured: their names, searches, and versions of an entry."""
+"""Reads the MCP registries that the operator has configured: their names, searches, and versions of
+an entry."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,7 +17,8 @@ REGISTRY_UNAVAILABLE = "mcp_registry_unavailable"
 
 
 class McpRegistries(Protocol):
-    """Reads of registries of the API v0.1, bounded in size and time. Answers may be some minutes old."""
+    """Reads of registries of the API v0.1, bounded in size and time. Answers may be some minutes
+    old."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -24,11 +26,13 @@ class McpRegistries(Protocol):
         ...
 
     async def search(self, registry: str, search: str, *, limit: int, cursor: str | None) -> JsonObject:
-        """A page of the latest versions, as the registry answers it. Raises UNAVAILABLE `mcp_registry_unavailable`."""
+        """A page of the latest versions, as the registry answers it. Raises UNAVAILABLE
+        `mcp_registry_unavailable`."""
         ...
 
     async def version(self, registry: str, name: str, version: str) -> JsonObject | None:
-        """The document of a version, or of `latest`. None for one that the registry lacks. Raises as `search`."""
+        """The document of a version, or of `latest`. None for one that the registry lacks. Raises
+        as `search`."""
         ...
 
 

@@ -1,5 +1,5 @@
-"""Parses `server.json` documents of MCP registries (schema 2025-12-11). No I/O. Texts are cleaned and bounded: a registry's
-publishers are strangers."""
+"""Parses `server.json` documents of MCP registries (schema 2025-12-11). No I/O. Texts are cleaned
+and bounded: a registry's publishers are strangers."""
 
 import re
 from collections.abc import Iterator
@@ -32,8 +32,8 @@ _ENVIRONMENT = frozenset({"-e", "--env"})
 
 
 def read_entry_document(document: object) -> RegistryEntry | None:
-    """The entry of a registry's answer, `{server, _meta}`. None for one without a usable name and version, such as one
-    that a server could not keep as its origin."""
+    """The entry of a registry's answer, `{server, _meta}`. None for one without a usable name and
+    version, such as one that a server could not keep as its origin."""
     server, meta = _object(document, "server"), _object(_object(document, "_meta"), OFFICIAL_META)
     name, version = _text(server, "name"), _text(server, "version")
     if not NAME.fullmatch(name) or not EntryOrigin.can_name(name, version):
@@ -96,7 +96,8 @@ def _remote(remote: JsonObject) -> RegistryOption | str:
 
 
 def _runtime(package: JsonObject) -> list[Slot] | None:
-    """Environment variables that arguments of a container engine set; None for arguments with another effect."""
+    """Environment variables that arguments of a container engine set; None for arguments with
+    another effect."""
     slots: list[Slot] = []
     for one in _parts(package, "runtimeArguments"):
         flag = _text(one, "name") or _text(one, "value")

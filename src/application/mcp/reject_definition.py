@@ -14,8 +14,8 @@ from domain.mcp.pinning import DefinitionState, PinnedTool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectDefinitionCommand:
-    """`server` is an id or a slug, `tool` the server's own name. With `digest`, only that definition is rejected. `reason` is for
-    people."""
+    """`server` is an id or a slug, `tool` the server's own name. With `digest`, only that
+    definition is rejected. `reason` is for people."""
 
     principal: Principal
     server: str
@@ -27,12 +27,14 @@ class RejectDefinitionCommand:
 class RejectDefinition:
     """Rules:
     - Admins reject. Runs do not get the tool, as before; it waits for no one any more.
-    - The rejection is of the current definition: another one waits for a person again. The rejected one may be approved later.
+    - The rejection is of the current definition: another one waits for a person again. The rejected
+      one may be approved later.
     - An approved tool is not rejected: `policy` denies the use of such tools.
     - Rejecting a rejected tool changes nothing; otherwise audited `mcp_server.tool_rejected`.
 
-    Raises: INVALID `reason_too_long`, FORBIDDEN, NOT_FOUND (`mcp_server_not_found`, `mcp_tool_not_found`), CONFLICT
-    `mcp_tool_changed` (the definition is not the expected one), `mcp_tool_approved`.
+    Raises: INVALID `reason_too_long`, FORBIDDEN, NOT_FOUND (`mcp_server_not_found`,
+    `mcp_tool_not_found`), CONFLICT `mcp_tool_changed` (the definition is not the expected one),
+    `mcp_tool_approved`.
     """
 
     def __init__(self, *, servers: McpServerStore, catalogs: McpCatalogStore, clock: Clock, ids: IdSource) -> None:

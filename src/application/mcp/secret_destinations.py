@@ -1,5 +1,5 @@
-"""Address of a remote MCP server without secrets, the program of a started one, and stored secrets that an edit would send
-to a new address."""
+"""Address of a remote MCP server without secrets, the program of a started one, and stored secrets
+that an edit would send to a new address."""
 
 from urllib.parse import urlsplit
 
@@ -19,16 +19,17 @@ def address_of(config: McpServerConfig) -> str | None:
 
 
 def destination_of(config: McpServerConfig) -> str:
-    """What gets secrets of persons, in words for them: the address of a remote server, or the program of a started one, with
-    its arguments, which hold no secrets."""
+    """What gets secrets of persons, in words for them: the address of a remote server, or the
+    program of a started one, with its arguments, which hold no secrets."""
     return address_of(config) or " ".join(
         filter(None, (config.kind, config.package, config.path, config.command, *config.args))
     )
 
 
 def offer_of(server: McpServer) -> str:
-    """Names what a person is shown before they give secrets, variables included: it changes with each change of the server,
-    and tells nothing of values that are write-only, as a digest of them would."""
+    """Names what a person is shown before they give secrets, variables included: it changes with
+    each change of the server, and tells nothing of values that are write-only, as a digest of them
+    would."""
     return f"{server.id}:{server.version}"
 
 

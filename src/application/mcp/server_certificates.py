@@ -14,7 +14,8 @@ from domain.mcp.server_tls import ServerTls
 from domain.secrets.secret import SECRET_UNAVAILABLE, SecretValue
 
 ReadCertificates = Callable[[ServerTls, str | None, datetime], ServerTls | list[Violation]]
-"""The certificates with subject and expiry, or what is wrong with them now. The key is None where it cannot be read."""
+"""The certificates with subject and expiry, or what is wrong with them now. The key is None where
+it cannot be read."""
 
 FaultOfKey = Callable[[str], str | None]
 """Why a private key in PEM signs no assertions; None for one that does."""
@@ -22,10 +23,10 @@ FaultOfKey = Callable[[str], str | None]
 
 class ServerCertificates:
     """Rules:
-    - A certificate that cannot be read, is expired, is not valid yet, or is not for clients is rejected, and so are
-      authorities that cannot be read.
-    - A key that has a password, or does not belong to the certificate, is rejected. A named secret that does not exist yet is
-      not: connections say so.
+    - A certificate that cannot be read, is expired, is not valid yet, or is not for clients is
+      rejected, and so are authorities that cannot be read.
+    - A key that has a password, or does not belong to the certificate, is rejected. A named secret
+      that does not exist yet is not: connections say so.
     - So is a key of `auth` that signs no assertions: its form, its algorithm or its size is wrong.
     - Subject and expiry are those of the certificate, whatever was given.
     """
@@ -39,8 +40,8 @@ class ServerCertificates:
     async def checked(
         self, organization_id: OrganizationId, config: McpServerConfig, former: McpServerConfig | None = None
     ) -> McpServerConfig:
-        """The configuration, with what its certificates say. Those of `former` stay as they are. Raises INVALID
-        `mcp_server_invalid`."""
+        """The configuration, with what its certificates say. Those of `former` stay as they are.
+        Raises INVALID `mcp_server_invalid`."""
         await self._check_key(organization_id, config.auth, None if former is None else former.auth)
         tls = config.tls
         if tls is None or (former is not None and tls == former.tls):

@@ -8,14 +8,8 @@ from datetime import datetime
 
 from application.audit.entries import audit_entry
 from application.audit.ports import AuditLog
-from application.mcp.ports import (
-    InstallProgress,
-    McpConnections,
-    McpInstaller,
-    McpInstallFailure,
-    McpInstallFailureKind,
-    McpServerStore,
-)
+from application.mcp.installer import McpInstaller, McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import InstallProgress, McpConnections, McpServerStore
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError

@@ -33,7 +33,8 @@ class ServerStatuses:
         self._reports = reports
 
     async def everywhere(self, server: McpServer) -> ServerStatus:
-        """The status over all processes. What is installed is installed here too, at its first start."""
+        """The status over all processes. What is installed is installed here too, at its first
+        start."""
         own = self.of(server)
         if self._reports is None or own.state in _OF_ALL:
             return own

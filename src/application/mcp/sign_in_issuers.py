@@ -6,7 +6,8 @@ from domain.mcp.auth import TokenExchangeAuth
 
 
 def takes_sign_in_with(auth: TokenExchangeAuth, issuer: str) -> bool:
-    """Whether a token of this identity provider may go to `auth.issuer`, which must be at its origin."""
+    """Whether a token of this identity provider may go to `auth.issuer`, which must be at its
+    origin."""
     return auth.issuer is None or origin_of(auth.issuer) == origin_of(issuer)
 
 

@@ -1,4 +1,5 @@
-"""TellMissingGrants: tells the webhook of the inbox which MCP servers a person must authorize. One per process."""
+"""TellMissingGrants: tells the webhook of the inbox which MCP servers a person must authorize. One
+per process."""
 
 import asyncio
 from contextlib import suppress
@@ -19,15 +20,16 @@ _REMEMBERED = 10_000
 
 class MissingGrantNotices(Protocol):
     async def add(self, server: McpServer, *, at: datetime) -> None:
-        """Store the notice that a person must authorize the server, unless it was stored for this version of the server and its
-        newest grant, or the server is gone or was authorized after `at`."""
+        """Store the notice that a person must authorize the server, unless it was stored for this
+        version of the server and its newest grant, or the server is gone or was authorized after
+        `at`."""
         ...
 
 
 class TellMissingGrants:
     """Rules:
-    - A server that has refused a request for want of a grant is noted in the process of the request, and told once; again after
-      it was changed, or another grant has ended.
+    - A server that has refused a request for want of a grant is noted in the process of the
+      request, and told once; again after it was changed, or another grant has ended.
     - What cannot be stored is tried again, and holds up no other.
     """
 

@@ -46,13 +46,13 @@ class UpdateMcpServer:
     - Connections of the previous version close once their calls end.
     - New arguments and a new URL must not contain a literal secret; `unregister` needs a shared
       connection. New schemas of declared tools and new certificates and keys must be usable.
-    - The source of an installed server cannot be changed, nor can it become one of each person: processes of the
-      organization may have written its installation.
+    - The source of an installed server cannot be changed, nor can it become one of each person:
+      processes of the organization may have written its installation.
     - A change without effect creates no version and no audit entry; others are audited
       `mcp_server.updated` with the names of the changed fields.
 
-    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, INVALID `mcp_server_invalid`, PRECONDITION `version_conflict`,
-    CONFLICT `mcp_server_slug_taken`, `mcp_server_installed`.
+    Raises: FORBIDDEN (`mcp_kind_not_permitted`), NOT_FOUND, INVALID `mcp_server_invalid`,
+    PRECONDITION `version_conflict`, CONFLICT `mcp_server_slug_taken`, `mcp_server_installed`.
     """
 
     def __init__(

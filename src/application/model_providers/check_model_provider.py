@@ -1,5 +1,5 @@
-"""CheckModelProvider: test the key of a provider, one of its models, a tool call and streaming. A provider that does not
-work is a result, not an error."""
+"""CheckModelProvider: test the key of a provider, one of its models, a tool call and streaming. A
+provider that does not work is a result, not an error."""
 
 import asyncio
 from dataclasses import dataclass

@@ -37,9 +37,10 @@ class CreateModelProviderCommand:
 
 
 class CreateModelProvider:
-    """Admins add providers to their organization; models are then `NAME:model`. The key cannot be read back. The address
-    passes the egress guard, here and with every request. A provider of the organization goes before one of that name
-    which the environment makes. Audited `model_provider.created`, without the key."""
+    """Admins add providers to their organization; models are then `NAME:model`. The key cannot be
+    read back. The address passes the egress guard, here and with every request. A provider of the
+    organization goes before one of that name which the environment makes. Audited
+    `model_provider.created`, without the key."""
 
     def __init__(self, *, providers: ModelProviderStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource) -> None:
         self._providers = providers
@@ -48,8 +49,8 @@ class CreateModelProvider:
         self._ids = ids
 
     async def execute(self, command: CreateModelProviderCommand) -> ModelProvider:
-        """The provider. Raises FORBIDDEN, INVALID `model_provider_invalid`, CONFLICT `model_provider_exists`,
-        `too_many_model_providers`."""
+        """The provider. Raises FORBIDDEN, INVALID `model_provider_invalid`, CONFLICT
+        `model_provider_exists`, `too_many_model_providers`."""
         principal = command.principal
         principal.require(Permission.MODELS_MANAGE)
         now = self._clock.now()

@@ -20,9 +20,9 @@ class DeleteModelProviderCommand:
 
 
 class DeleteModelProvider:
-    """Admins delete providers, at once even if agents name one: a key that leaked must not wait for them. Their next model
-    call goes to the fallbacks, else the run fails saying that there is no such provider. Audited
-    `model_provider.deleted`."""
+    """Admins delete providers, at once even if agents name one: a key that leaked must not wait for
+    them. Their next model call goes to the fallbacks, else the run fails saying that there is no
+    such provider. Audited `model_provider.deleted`."""
 
     def __init__(self, *, providers: ModelProviderStore, clock: Clock, ids: IdSource) -> None:
         self._providers = providers

@@ -25,7 +25,8 @@ _AT_ONCE = 8
 
 @dataclass(slots=True)
 class _List:
-    """What a place said, `error` instead of names, until it is asked again. One caller asks, others wait for it."""
+    """What a place said, `error` instead of names, until it is asked again. One caller asks, others
+    wait for it."""
 
     identity: object
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -37,8 +38,8 @@ class _List:
 class ListModels:
     """Rules:
     - Any role may read.
-    - The provider is asked once in VALID_S, and after a failure once in FAILURE_VALID_S, unless its address or key
-      changes. Lists are kept in memory.
+    - The provider is asked once in VALID_S, and after a failure once in FAILURE_VALID_S, unless its
+      address or key changes. Lists are kept in memory.
     - The list is that of the first deployment.
     - Operators and admins read what a provider said that gave no list.
 

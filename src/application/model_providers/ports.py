@@ -12,8 +12,8 @@ from domain.model_providers.provider import ModelProvider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderPlace:
-    """One address and key of a provider: a deployment, or None for the provider itself. Another `identity` is another
-    address or key."""
+    """One address and key of a provider: a deployment, or None for the provider itself. Another
+    `identity` is another address or key."""
 
     deployment: str | None
     identity: object = field(repr=False)
@@ -22,12 +22,13 @@ class ProviderPlace:
 
 
 class ProviderPlaces(Protocol):
-    """Access to providers of organizations, and to those of the environment for the default organization. No request
-    is retried, or sent to another place."""
+    """Access to providers of organizations, and to those of the environment for the default
+    organization. No request is retried, or sent to another place."""
 
     async def places(self, organization_id: OrganizationId, name: str) -> tuple[ProviderPlace, ...]:
-        """The places of a provider; empty if there is no such provider. Raises ModelError `model_auth` if it
-        has no key, `model_rejected` if its key is unavailable or its address not permitted."""
+        """The places of a provider; empty if there is no such provider. Raises ModelError
+        `model_auth` if it has no key, `model_rejected` if its key is unavailable or its address not
+        permitted."""
         ...
 
     async def names(self, organization_id: OrganizationId) -> tuple[str, ...]:
@@ -39,8 +40,8 @@ class ModelProviderStore(Protocol):
     """Model providers of organizations; the adapter encrypts keys at rest."""
 
     async def add(self, provider: ModelProvider, audit: AuditEvent) -> None:
-        """Store a new provider. Raises CONFLICT `model_provider_exists` if the name is in use in the organization,
-        `too_many_model_providers` beyond MAX_PROVIDERS."""
+        """Store a new provider. Raises CONFLICT `model_provider_exists` if the name is in use in
+        the organization, `too_many_model_providers` beyond MAX_PROVIDERS."""
         ...
 
     async def save(self, changed: ModelProvider, *, expected_version: int, audit: AuditEvent) -> None:

@@ -17,8 +17,8 @@ async def existing_provider(providers: ModelProviderStore, organization_id: Orga
 
 
 def require_addresses(outbound: OutboundPolicy, provider: ModelProvider) -> None:
-    """Raise INVALID `model_provider_invalid` unless all addresses of the provider may be requested, and its own is in its
-    region. Deployments may be in other regions."""
+    """Raise INVALID `model_provider_invalid` unless all addresses of the provider may be requested,
+    and its own is in its region. Deployments may be in other regions."""
     addresses = [("base_url", provider.base_url)] + [
         (f"deployments.{index}.base_url", deployment.base_url)
         for index, deployment in enumerate(provider.deployments)

@@ -21,7 +21,8 @@ class GetModelProvider:
 
 
 class ListModelProviders:
-    """Any role may read, newest first; views leave keys out. Those that the environment makes are not among them."""
+    """Any role may read, newest first; views leave keys out. Those that the environment makes are
+    not among them."""
 
     def __init__(self, *, providers: ModelProviderStore) -> None:
         self._providers = providers

@@ -18,7 +18,8 @@ from domain.model_providers.provider import ModelProvider, default_base_url, reg
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateModelProviderCommand:
-    """`changes` are fields of `ModelProvider`. `expected_version` is what the client last read, None if it does not care."""
+    """`changes` are fields of `ModelProvider`. `expected_version` is what the client last read,
+    None if it does not care."""
 
     principal: Principal
     name: str
@@ -27,12 +28,13 @@ class UpdateModelProviderCommand:
 
 
 class UpdateModelProvider:
-    """Admins change providers; the next model call sees the change. The name stays: agents' models are named after it.
+    """Admins change providers; the next model call sees the change. The name stays: agents' models
+    are named after it.
 
     The vendor's own address follows a change of the region.
 
-    A change of nothing makes no version and no audit entry; every other one is audited `model_provider.updated` with the
-    names of the fields changed.
+    A change of nothing makes no version and no audit entry; every other one is audited
+    `model_provider.updated` with the names of the fields changed.
     """
 
     def __init__(self, *, providers: ModelProviderStore, outbound: OutboundPolicy, clock: Clock, ids: IdSource) -> None:
@@ -42,8 +44,8 @@ class UpdateModelProvider:
         self._ids = ids
 
     async def execute(self, command: UpdateModelProviderCommand) -> ModelProvider:
-        """The provider as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `model_provider_invalid`, PRECONDITION
-        `version_conflict`."""
+        """The provider as it is now. Raises FORBIDDEN, NOT_FOUND, INVALID `model_provider_invalid`,
+        PRECONDITION `version_conflict`."""
         principal = command.principal
         principal.require(Permission.MODELS_MANAGE)
         provider = await existing_provider(self._providers, principal.organization_id, command.name)
@@ -68,7 +70,8 @@ class UpdateModelProvider:
 
 
 def _with_address(provider: ModelProvider, changes: Changes) -> Changes:
-    """The changes, with the vendor's own address in a new region, unless they say an address or the vendor's is not used."""
+    """The changes, with the vendor's own address in a new region, unless they say an address or the
+    vendor's is not used."""
     cloud, kind = changes.get("cloud"), provider.kind
     if not isinstance(cloud, CloudSettings) or cloud.region is None:
         return changes

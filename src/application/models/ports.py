@@ -41,8 +41,8 @@ class ModelRequest:
     - `run_id` and `turn` identify the request in logs and for scripted models.
     - `max_output_tokens` None uses the provider's default.
     - `reasoning_summary`: the agent wants summaries of the model's reasoning, as ReasoningDelta.
-    - `output_schema`: the answer is a JSON object that matches it. A provider that cannot be held to it is asked in the
-      prompt, so replies may not match.
+    - `output_schema`: the answer is a JSON object that matches it. A provider that cannot be held
+      to it is asked in the prompt, so replies may not match.
     - `settings` that the model does not take are not sent. `max_output_tokens` decides, not theirs.
     """
 
@@ -80,7 +80,8 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningDelta:
-    """A part of the reasoning, or of its summary, that the provider shows. It is not part of the reply's text."""
+    """A part of the reasoning, or of its summary, that the provider shows. It is not part of the
+    reply's text."""
 
     text: str
 
@@ -103,10 +104,11 @@ class ModelReply:
     """The complete reply; always the last event of a stream.
 
     - `text` is the concatenation of the deltas since the last ModelRetrying.
-    - `usage` without reported tokens is `ModelUsage(estimated=True)`; the caller estimates the counts.
-    - `items` is the reply in the provider's own format, if text and calls alone lose a part of it. Its calls are
-      `calls`, in the same order. A malformed call is in it with the arguments of the neutral form, so that the
-      provider accepts them.
+    - `usage` without reported tokens is `ModelUsage(estimated=True)`; the caller estimates the
+      counts.
+    - `items` is the reply in the provider's own format, if text and calls alone lose a part of it.
+      Its calls are `calls`, in the same order. A malformed call is in it with the arguments of the
+      neutral form, so that the provider accepts them.
     - `streamed`: the provider sent it as a stream, not whole.
     """
 
@@ -155,10 +157,11 @@ class LanguageModel(Protocol):
         """Deltas as they arrive, then one ModelReply. Closing the iterator ends the request. Raises
         ModelError.
 
-        - A message goes back as it came, unchanged and in order, if the origin of its `items` is that of this request
-          (provider, wire, model family); else neutrally, from its content.
-        - Ids of tool calls are ours (ADR 0005). Items keep those of the provider: the calls of a message and of its
-          items correspond by position, and results carry the provider's id where the items are sent.
+        - A message goes back as it came, unchanged and in order, if the origin of its `items` is
+          that of this request (provider, wire, model family); else neutrally, from its content.
+        - Ids of tool calls are ours (ADR 0005). Items keep those of the provider: the calls of a
+          message and of its items correspond by position, and results carry the provider's id where
+          the items are sent.
         """
 
 
@@ -173,9 +176,9 @@ class FallbackModels(Protocol):
 
     def stream(self, request: ModelRequest, fallbacks: tuple[str, ...]) -> AsyncIterator[ModelEvent]:
         """Like LanguageModel.stream. Retryable errors are retried with backoff within
-        `request.retries`. A model with a successor among `fallbacks` has few attempts and gives
-        way to it; the last model has the rest. Each new attempt is announced by ModelRetrying. Raises the last
-        ModelError."""
+        `request.retries`. A model with a successor among `fallbacks` has few attempts and gives way
+        to it; the last model has the rest. Each new attempt is announced by ModelRetrying. Raises
+        the last ModelError."""
 
 
 class PriceTable(Protocol):

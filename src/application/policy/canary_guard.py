@@ -1,4 +1,5 @@
-"""Searches the content of a run for its agent's canary tokens, and removes them from stored and shown content."""
+"""Searches the content of a run for its agent's canary tokens, and removes them from stored and
+shown content."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -68,12 +69,14 @@ class CanaryFound(Exception):
 
 @lru_cache(maxsize=_SCANNERS)
 def _scanner(tokens: tuple[tuple[str, str], ...]) -> CanaryScanner:
-    """The scanner of these tokens. Runs of an agent share it, except for tokens that differ per run."""
+    """The scanner of these tokens. Runs of an agent share it, except for tokens that differ per
+    run."""
     return CanaryScanner(dict(tokens))
 
 
 class CanaryGuard:
-    """One per run and version of its agent. Without tokens everything passes unchanged, at no cost."""
+    """One per run and version of its agent. Without tokens everything passes unchanged, at no
+    cost."""
 
     def __init__(self, tokens: dict[str, str]) -> None:
         self._tokens = tokens
@@ -87,7 +90,8 @@ class CanaryGuard:
 
     @classmethod
     async def prepared(cls, agent: Agent, run_id: RunId) -> "CanaryGuard":
-        """As `of`, without holding the event loop: the forms of a token take about ten milliseconds."""
+        """As `of`, without holding the event loop: the forms of a token take about ten
+        milliseconds."""
         return await asyncio.to_thread(cls.of, agent, run_id) if agent.config.canary_tokens else cls.of(agent, run_id)
 
     # --- input: tokens in people's texts are replaced, without further effect ---
@@ -111,7 +115,8 @@ class CanaryGuard:
         return ClientTool(name=name, description=description, parameters=self.without(tool.parameters))
 
     def message(self, message: Message) -> Message:
-        """A message of the thread, of any author. A message with a token has no provider's items."""
+        """A message of the thread, of any author. A message with a token has no provider's
+        items."""
         if self._scanner is None:
             return message
         content = self._contents(message.content)
@@ -153,7 +158,8 @@ class CanaryGuard:
         return arguments if self._scanner is None else cast(JsonObject, self._scanner.clean_json(arguments).value)
 
     def result(self, result: ToolResult) -> tuple[ToolResult, str | None]:
-        """An outcome without tokens, and the id of the first one. An image or file with a token is left out."""
+        """An outcome without tokens, and the id of the first one. An image or file with a token is
+        left out."""
         if self._scanner is None:
             return result, None
         text = self._scanner.clean(result.text)

@@ -14,4 +14,5 @@ class SchemaValidator(Protocol):
         schema is unusable."""
 
     def problem_with(self, schema: JsonObject) -> str | None:
-        """Why a schema is unusable (not an object schema, invalid, too deep, remote reference), or None."""
+        """Why a schema is unusable (not an object schema, invalid, too deep, remote reference), or
+        None."""

@@ -1,4 +1,5 @@
-"""The access of provisioned people, in every organization into which their identity provider lets them."""
+"""The access of provisioned people, in every organization into which their identity provider lets
+them."""
 
 from application.provisioning.ports import ProvisionedAccess
 from application.revocation.update_user import UpdateUser, UpdateUserCommand
@@ -9,12 +10,15 @@ from domain.identity.user import User, UserStatus
 
 class DirectoryAccess:
     """Rules:
-    - A person whom the directory deactivates or deletes is refused at once, and what they started ends (`UpdateUser`).
-    - For an identity provider of the installation, this holds in all organizations. The organization of the identity
-      provider is the last, so that a person who has lost access there has lost it everywhere.
-    - Each repetition ends what is left, so that a directory that tries again after a failure completes it.
-    - A person is admitted again in the organization of the identity provider only: elsewhere an admin may have ended
-      their access. A user whom an admin removed elsewhere stays removed.
+    - A person whom the directory deactivates or deletes is refused at once, and what they started
+      ends (`UpdateUser`).
+    - For an identity provider of the installation, this holds in all organizations. The
+      organization of the identity provider is the last, so that a person who has lost access there
+      has lost it everywhere.
+    - Each repetition ends what is left, so that a directory that tries again after a failure
+      completes it.
+    - A person is admitted again in the organization of the identity provider only: elsewhere an
+      admin may have ended their access. A user whom an admin removed elsewhere stays removed.
 
     Raises: what UpdateUser raises.
     """

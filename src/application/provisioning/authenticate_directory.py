@@ -12,7 +12,8 @@ from domain.ids import ApiKeyId
 
 class AuthenticateDirectory:
     """Rules:
-    - Unknown, revoked and replaced tokens get the same error, and so do API keys and tokens of people.
+    - Unknown, revoked and replaced tokens get the same error, and so do API keys and tokens of
+      people.
     - The service's rate limit applies to each identity provider.
 
     Raises: ServiceError token_invalid (UNAUTHENTICATED), rate_limited (LIMIT).

@@ -21,8 +21,10 @@ class DeprovisionUserCommand:
 
 class DeprovisionUser:
     """Rules:
-    - The person is refused at once, everywhere, and not admitted by a sign-in. What they started ends.
-    - Name and e-mail address are deleted; runs and audit entries keep the id. Audited as `user.removed`.
+    - The person is refused at once, everywhere, and not admitted by a sign-in. What they started
+      ends.
+    - Name and e-mail address are deleted; runs and audit entries keep the id. Audited as
+      `user.removed`.
 
     Raises: ServiceError user_not_found, version_conflict.
     """

@@ -31,9 +31,9 @@ class ProvisionedUserStore(Protocol):
     """Users whom the directory of an identity provider manages."""
 
     async def add(self, new: ProvisionedUser, audit: AuditEvent) -> ProvisionedUser:
-        """Store it, with the user that the person has already, if any: that one keeps its id and status, and its
-        role unless it was removed. Raises CONFLICT `user_name_taken` if the directory has such a user name, or manages
-        the person already."""
+        """Store it, with the user that the person has already, if any: that one keeps its id and
+        status, and its role unless it was removed. Raises CONFLICT `user_name_taken` if the
+        directory has such a user name, or manages the person already."""
 
     async def get(self, provider: IdentityProvider, user_id: UserId) -> ProvisionedUser | None: ...
 
@@ -61,8 +61,9 @@ class GroupStore(Protocol):
     """Groups that directories manage."""
 
     async def add_group(self, group: Group, audit: AuditEvent) -> Group:
-        """Members who are no users of the organization are left out. Raises CONFLICT `group_name_taken`, also for the name of another group,
-        of whatever kind, that owns something."""
+        """Members who are no users of the organization are left out. Raises CONFLICT
+        `group_name_taken`, also for the name of another group, of whatever kind, that owns
+        something."""
 
     async def group(self, provider: IdentityProvider, group_id: GroupId) -> Group | None: ...
 

@@ -23,9 +23,12 @@ class ProvisionUserCommand:
 
 class ProvisionUser:
     """Rules:
-    - The person has one user in the organization of the identity provider: the one from a sign-in before, or a new one.
-    - A new user is a viewer until they sign in; then rules give the role. A person whom no rule admits is refused.
-    - The directory's word counts: a user who was deactivated or removed is admitted again if the directory says so.
+    - The person has one user in the organization of the identity provider: the one from a sign-in
+      before, or a new one.
+    - A new user is a viewer until they sign in; then rules give the role. A person whom no rule
+      admits is refused.
+    - The directory's word counts: a user who was deactivated or removed is admitted again if the
+      directory says so.
     - Audited as `user.provisioned`.
 
     Raises: ServiceError user_name_taken (CONFLICT).

@@ -27,7 +27,8 @@ class RevokeScimToken:
     - People and groups stay as they are.
     - Audited as `identity_provider.scim_token_revoked`.
 
-    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found, scim_token_not_found.
+    Raises: ServiceError role_insufficient, platform_key_required, identity_provider_not_found,
+    scim_token_not_found.
     """
 
     def __init__(

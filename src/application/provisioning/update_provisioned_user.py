@@ -1,4 +1,5 @@
-"""UpdateProvisionedUser: a directory changes what it says about a person, or ends and restores their access."""
+"""UpdateProvisionedUser: a directory changes what it says about a person, or ends and restores
+their access."""
 
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,8 @@ from domain.json_value import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateProvisionedUserCommand:
-    """`expected_version` and `expected_active` say what the directory changes; None skips the check."""
+    """`expected_version` and `expected_active` say what the directory changes; None skips the
+    check."""
 
     provider: IdentityProvider
     user_id: UserId
@@ -29,9 +31,11 @@ class UpdateProvisionedUserCommand:
 
 class UpdateProvisionedUser:
     """Rules:
-    - A person whom the directory deactivates is refused at once, everywhere. The same again ends what is left.
+    - A person whom the directory deactivates is refused at once, everywhere. The same again ends
+      what is left.
     - A user whom an admin removed stays removed until the directory says that the person is active.
-    - The subject of a user changes only before the first access. What the subject before started ends.
+    - The subject of a user changes only before the first access. What the subject before started
+      ends.
     - The same description changes nothing.
     - Audited as `user.updated`, with both subjects if another person gets the user.
 

@@ -53,10 +53,11 @@ class ApplyRetention:
       calls, approvals and sources. A thread with an unfinished run, or in quarantine, stays.
     - A workflow run is removed `retention_days` after its end, with its outputs. The runs of its
       agents are removed with their threads.
-    - Notices to the webhook of the inbox are removed with their run, workflow run or MCP server, and those of gateway
-      sessions after `retention_days`. They are not counted.
-    - With an archive, a thread's runs are written there before anything of it is removed. If they cannot be written, it
-      stays, and so do the threads after it. If they cannot be read, it stays alone.
+    - Notices to the webhook of the inbox are removed with their run, workflow run or MCP server,
+      and those of gateway sessions after `retention_days`. They are not counted.
+    - With an archive, a thread's runs are written there before anything of it is removed. If they
+      cannot be written, it stays, and so do the threads after it. If they cannot be read, it stays
+      alone.
     - The audit trail is pruned by whole days (UTC). Otherwise every sweep would prune the record of
       the previous pruning. Where it is stored by months, it is pruned by whole months.
     - Usage sums stay.

@@ -20,7 +20,8 @@ class ArchiveCallsCommand:
 
 class ArchiveCalls:
     """Rules:
-    - All settled calls of the month that would be removed are written, page by page, a file for each organization.
+    - All settled calls of the month that would be removed are written, page by page, a file for
+      each organization.
     - If the month would stay, nothing is written.
 
     Raises: ServiceError archive_failed; then the month must not be removed.
@@ -33,8 +34,10 @@ class ArchiveCalls:
         self._page = page
 
     async def execute(self, command: ArchiveCallsCommand) -> str | None:
-        """A mark of the calls that were written, for `MonthlyTables.remove_gateway_calls`. None if the month stays."""
-        # Settled calls only get more until they are removed: with the same mark at the end, those read between were all.
+        """A mark of the calls that were written, for `MonthlyTables.remove_gateway_calls`. None if
+        the month stays."""
+        # Settled calls only get more until they are removed: with the same mark at the end, those
+        # read between were all.
         mark = await self._tables.removable_gateway_calls(command.month, command.organizations)
         if mark is not None:
             for organization_id in command.organizations:

@@ -1,4 +1,5 @@
-"""ArchiveThread: write the runs and gateway calls of a thread to the archive before retention removes them."""
+"""ArchiveThread: write the runs and gateway calls of a thread to the archive before retention
+removes them."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -16,8 +17,10 @@ EVENTS = 500
 
 class ArchiveThread:
     """Rules:
-    - All runs of the thread are written, with their events and tool calls, and the calls of its gateway sessions, page by page.
-    - A thread that is archived again, as after a removal that was broken off, is written again with what is left of it.
+    - All runs of the thread are written, with their events and tool calls, and the calls of its
+      gateway sessions, page by page.
+    - A thread that is archived again, as after a removal that was broken off, is written again with
+      what is left of it.
 
     Raises: ServiceError archive_failed; then the thread must not be removed.
     """

@@ -1,4 +1,5 @@
-"""MaintainMonths: add months to tables before they begin, and remove those that are no longer needed."""
+"""MaintainMonths: add months to tables before they begin, and remove those that are no longer
+needed."""
 
 import logging
 from datetime import datetime, timedelta
@@ -20,17 +21,19 @@ ORGANIZATIONS = 100
 class MaintainMonths:
     """Rules:
     - The present month and the next ones are there before their rows.
-    - A month is removed at once, with the audit entries or the settled gateway calls of all organizations whose `retention_days`
-      have passed since its end, if that is nearly all of it. Otherwise entries are pruned one by one, and calls go with their
-      sessions.
-    - A month of events and tool calls of runs is removed at once, with those on threads that retention is about to remove, if
-      that is nearly all of it. Otherwise, and where runs are archived (no `run_months`), they go with their threads.
+    - A month is removed at once, with the audit entries or the settled gateway calls of all
+      organizations whose `retention_days` have passed since its end, if that is nearly all of it.
+      Otherwise entries are pruned one by one, and calls go with their sessions.
+    - A month of events and tool calls of runs is removed at once, with those on threads that
+      retention is about to remove, if that is nearly all of it. Otherwise, and where runs are
+      archived (no `run_months`), they go with their threads.
     - With an archive (`archive_calls`), gateway calls are written there before their month goes.
     - The oldest month is removed first, and none while an older one stays.
     - A month without rows is removed.
     - An error of one of these does not stop the others.
 
-    Raises: the first error, such as ServiceError storage_unavailable if a table is in use for long, audit_chain_broken.
+    Raises: the first error, such as ServiceError storage_unavailable if a table is in use for long,
+    audit_chain_broken.
     """
 
     def __init__(
@@ -97,7 +100,8 @@ class MaintainMonths:
                 return
 
     async def _released(self, month: Month) -> dict[OrganizationId, datetime]:
-        """Organizations that need nothing from before the month's end, and from when on each needs everything."""
+        """Organizations that need nothing from before the month's end, and from when on each needs
+        everything."""
         released: dict[OrganizationId, datetime] = {}
         now = self._clock.now()
         cursor: str | None = None

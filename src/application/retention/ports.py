@@ -76,8 +76,8 @@ class RetentionStore(Protocol):
         how many runs were removed."""
 
     async def remove_notices(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
-        """Remove up to `limit` notices to the webhook of the inbox, stored before `before`, that are of no run, workflow run
-        or MCP server: those of gateway sessions. Returns how many."""
+        """Remove up to `limit` notices to the webhook of the inbox, stored before `before`, that
+        are of no run, workflow run or MCP server: those of gateway sessions. Returns how many."""
 
     async def forget_idempotency_keys(self, organization_id: OrganizationId, before: datetime, *, limit: int) -> int:
         """Remove up to `limit` keys that were used at `before` or earlier; returns how many."""
@@ -96,9 +96,9 @@ class RunArchive(Protocol):
     async def store(
         self, organization_id: OrganizationId, thread_id: ThreadId | None, parts: AsyncIterator[Sequence[ArchivedEntry]]
     ) -> None:
-        """Write the entries of a thread (None: gateway calls of many threads) durably, each run before its events and these
-        before its calls, and nothing if there are none. No more than a part is held in memory. Raises INTERNAL
-        `archive_failed`."""
+        """Write the entries of a thread (None: gateway calls of many threads) durably, each run
+        before its events and these before its calls, and nothing if there are none. No more than a
+        part is held in memory. Raises INTERNAL `archive_failed`."""
 
 
 class ArchiveDrafts(Protocol):
@@ -134,12 +134,13 @@ class ArchivedRuns(Protocol):
         """All files, in order."""
 
     async def check(self, name: str) -> CheckedFile:
-        """Whether a file is as its manifest says: digest, size and numbers, with each event and tool call behind its run, and
-        events in their order."""
+        """Whether a file is as its manifest says: digest, size and numbers, with each event and
+        tool call behind its run, and events in their order."""
 
 
 class RemovableCalls(Protocol):
-    """Stored gateway calls in pages of up to `limit`, by session and id, behind the call `after`."""
+    """Stored gateway calls in pages of up to `limit`, by session and id, behind the call
+    `after`."""
 
     async def of_thread(
         self, organization_id: OrganizationId, thread_id: ThreadId, *, after: GatewayCall | None, limit: int
@@ -164,49 +165,56 @@ class FreeSpace(Protocol):
     """Space of removed rows that the database holds for later ones."""
 
     async def give_back(self) -> bool:
-        """Return a bounded part of it to the file system, in one transaction. Whether there is more to return."""
+        """Return a bounded part of it to the file system, in one transaction. Whether there is more
+        to return."""
 
 
 class MonthlyTables(Protocol):
     """Tables whose rows the database stores by the month of their ids, if it does."""
 
     async def add_months(self) -> None:
-        """Have a place for the rows of this month and of the next ones. Raises UNAVAILABLE `storage_unavailable`, also if a table
-        is in use for long."""
+        """Have a place for the rows of this month and of the next ones. Raises UNAVAILABLE
+        `storage_unavailable`, also if a table is in use for long."""
 
     async def remove_empty_months(self) -> int:
-        """Remove the oldest months that have ended and have no rows; how many. Raises as `add_months`."""
+        """Remove the oldest months that have ended and have no rows; how many. Raises as
+        `add_months`."""
 
     async def oldest_of_gateway_calls(self) -> Month | None:
-        """The oldest month of gateway calls. None if none has ended, or calls are not stored by months."""
+        """The oldest month of gateway calls. None if none has ended, or calls are not stored by
+        months."""
 
     async def removable_gateway_calls(self, month: Month, organizations: Sequence[OrganizationId]) -> str | None:
-        """A mark of the calls that `remove_gateway_calls` would remove, which is another one for other calls. None if it would
-        remove none."""
+        """A mark of the calls that `remove_gateway_calls` would remove, which is another one for
+        other calls. None if it would remove none."""
 
     async def remove_gateway_calls(
         self, month: Month, organizations: Sequence[OrganizationId], *, marked: str | None = None
     ) -> bool:
-        """Remove the month with the settled calls of these organizations. Other calls of the month stay; if they are more than a
-        tenth of it, nothing is removed. Whether it was. Raises as `add_months`, also if the month has changed meanwhile, or the
-        calls are not those that were `marked`."""
+        """Remove the month with the settled calls of these organizations. Other calls of the month
+        stay; if they are more than a tenth of it, nothing is removed. Whether it was. Raises as
+        `add_months`, also if the month has changed meanwhile, or the calls are not those that were
+        `marked`."""
 
 
 class RunMonths(Protocol):
-    """Events and tool calls of runs, stored by the month in which their runs were created, if the database does so."""
+    """Events and tool calls of runs, stored by the month in which their runs were created, if the
+    database does so."""
 
     async def oldest(self) -> Month | None:
         """The oldest month. None if none has ended, or they are not stored by months."""
 
     async def remove(self, month: Month, idle_before: Mapping[OrganizationId, datetime]) -> bool:
-        """Remove the month with the events and tool calls of runs on threads of these organizations that have been idle since
-        then, as `RetentionStore` says. Those of other runs stay; if they are more than a tenth of it and more than a few,
-        nothing is removed. Whether it was. Raises UNAVAILABLE `storage_unavailable`, also if the tables are in use for long, or have
-        changed meanwhile, or one of the threads is in use again."""
+        """Remove the month with the events and tool calls of runs on threads of these organizations
+        that have been idle since then, as `RetentionStore` says. Those of other runs stay; if they
+        are more than a tenth of it and more than a few, nothing is removed. Whether it was. Raises
+        UNAVAILABLE `storage_unavailable`, also if the tables are in use for long, or have changed
+        meanwhile, or one of the threads is in use again."""
 
 
 class ExpiringTools(Protocol):
     """Tools of workflow runs that are still registered."""
 
     async def expire(self, organization_id: OrganizationId, at: datetime, *, limit: int) -> int:
-        """Remove the bound values of up to `limit` tools that have expired at `at`; returns how many."""
+        """Remove the bound values of up to `limit` tools that have expired at `at`; returns how
+        many."""

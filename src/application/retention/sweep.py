@@ -8,7 +8,7 @@ from application.identity.ports import OrganizationStore
 from application.retention.apply_retention import ApplyRetention, ApplyRetentionCommand
 from application.retention.maintain_months import MaintainMonths
 from application.retention.ports import ArchiveDrafts, ExpiringTools, FreeSpace, RetentionStore, SweepLock
-from application.runs.ports import KEY_LIFETIME
+from application.runs.new_run import KEY_LIFETIME
 from application.system.pages import PageRequest
 from application.system.ports import Clock
 from domain.errors import ErrorKind, ServiceError
@@ -34,7 +34,8 @@ class RetentionSweep:
     - Organizations without `retention_days` keep their threads.
     - Idempotency keys older than a day, expired authorizations and bound values of expired tools of
       workflow runs are removed everywhere.
-    - Months of tables are maintained first. If that fails, as for a table that is in use for long, a later sweep does so.
+    - Months of tables are maintained first. If that fails, as for a table that is in use for long,
+      a later sweep does so.
     - Files of the archive (`drafts`) that a killed process began are removed after an hour.
     - At the end, space that removed rows took is returned in steps.
     """

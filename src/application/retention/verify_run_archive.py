@@ -7,7 +7,8 @@ from application.retention.ports import ArchivedRuns, FileState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunArchiveReport:
-    """Numbers of entries in files that are as they were written, and names of the other files. An entry may be in two files."""
+    """Numbers of entries in files that are as they were written, and names of the other files. An
+    entry may be in two files."""
 
     files: int
     runs: int
@@ -25,7 +26,8 @@ class RunArchiveReport:
 class VerifyRunArchive:
     """Rules:
     - Each file must be as its manifest says.
-    - A file without its manifest is named apart: its writer was killed, and wrote or writes its entries to another file.
+    - A file without its manifest is named apart: its writer was killed, and wrote or writes its
+      entries to another file.
     - Files do not tell whether others were taken away: they have no seals.
     """
 

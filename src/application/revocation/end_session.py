@@ -25,11 +25,14 @@ class EndSessionCommand:
 class EndSession:
     """Rules:
     - Callers end their own sessions, admins those of their organization.
-    - The session is refused at once, in every process and for copies of its cookie. Its streams end.
-    - An impersonation is ended by the user, by who acts, or by an admin; audited as `impersonation.ended`.
+    - The session is refused at once, in every process and for copies of its cookie. Its streams
+      end.
+    - An impersonation is ended by the user, by who acts, or by an admin; audited as
+      `impersonation.ended`.
     - Audited as `session.ended`. A client's session is revoked as `RevokeGatewaySession` says.
 
-    Raises: ServiceError session_not_found, gateway_session_not_found, impersonation_not_found, role_insufficient.
+    Raises: ServiceError session_not_found, gateway_session_not_found, impersonation_not_found,
+    role_insufficient.
     """
 
     def __init__(

@@ -25,15 +25,16 @@ class RevokeApiKeyCommand:
 
 class RevokeApiKey:
     """Rules:
-    - Requires `keys.manage`, and all that the key may do; revoking a platform key requires a platform key.
+    - Requires `keys.manage`, and all that the key may do; revoking a platform key requires a
+      platform key.
     - A key cannot revoke itself, so that no admin locks themselves out by mistake. If no admin key
       is left (the last one expires, or two revoke each other), a platform key creates one.
     - What the key started ends with it (`StopWorkOfKey`). If that fails, the key is revoked all the
       same, and revoking it again ends the rest.
     - Audited as `key.revoked`, once.
 
-    Raises: ServiceError role_insufficient, role_beyond_own, platform_key_required, api_key_not_found,
-    api_key_in_use.
+    Raises: ServiceError role_insufficient, role_beyond_own, platform_key_required,
+    api_key_not_found, api_key_in_use.
     """
 
     def __init__(

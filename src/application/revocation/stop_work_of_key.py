@@ -21,13 +21,13 @@ class StopWorkOfKey:
     """Rules:
     - Its sessions of the console end (`EndSessions`).
     - Gateway sessions that the key opened are revoked, its unfinished workflow runs are stopped,
-      and its unfinished runs are cancelled, with the runs of its workflows and sessions; also those that
-      it started acting as another user.
+      and its unfinished runs are cancelled, with the runs of its workflows and sessions; also those
+      that it started acting as another user.
     - Each is audited as if `principal` had ended it alone; `CancelRuns` has the rules of runs.
     - Schedules, agents and keys that the key created belong to the organization and stay.
 
-    The caller may end the key or the user, which is checked before, and needs no permission for what ends with it. After a
-    failure another execution ends the rest.
+    The caller may end the key or the user, which is checked before, and needs no permission for
+    what ends with it. After a failure another execution ends the rest.
     """
 
     def __init__(

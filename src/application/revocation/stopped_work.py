@@ -1,4 +1,5 @@
-"""What ended with an API key or a user's access. Read by the use cases of this slice, and by the views of the command line."""
+"""What ended with an API key or a user's access. Read by the use cases of this slice, and by the
+views of the command line."""
 
 from dataclasses import dataclass
 

@@ -24,7 +24,8 @@ NOTHING_STOPPED = StoppedWork(runs=0, workflow_runs=0, gateway_sessions=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateUserCommand:
-    """None changes nothing. A role that an admin sets stays at later sign-ins; `custom_role` is in place of `role`."""
+    """None changes nothing. A role that an admin sets stays at later sign-ins; `custom_role` is in
+    place of `role`."""
 
     principal: Principal
     user_id: UserId
@@ -36,18 +37,19 @@ class UpdateUserCommand:
 
 class UpdateUser:
     """Rules:
-    - Requires `users.manage`. No caller changes themselves, nor with a key of theirs: no admin locks themselves out by
-      mistake.
+    - Requires `users.manage`. No caller changes themselves, nor with a key of theirs: no admin
+      locks themselves out by mistake.
     - No caller gives a role that permits more than their own, nor changes a user who may do more.
-    - A deactivated or removed user is refused at once, by API, gateway, streams and console, and what the user started
-      ends (`StopWorkOfKey`). If that fails, repeating the change ends the rest.
-    - The name and the e-mail address of a removed user are deleted, and the user leaves the groups of the organization.
-      Runs and audit entries keep the id.
+    - A deactivated or removed user is refused at once, by API, gateway, streams and console, and
+      what the user started ends (`StopWorkOfKey`). If that fails, repeating the change ends the
+      rest.
+    - The name and the e-mail address of a removed user are deleted, and the user leaves the groups
+      of the organization. Runs and audit entries keep the id.
     - The role admin lets a user act as others (`may_impersonate`), or no longer.
     - Audited as `user.updated` or `user.removed`.
 
-    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, user_not_found, user_is_caller,
-    impersonation_refused.
+    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, user_not_found,
+    user_is_caller, impersonation_refused.
     """
 
     def __init__(

@@ -26,7 +26,8 @@ class CreateCustomRole:
     - Names are those of no built-in role, and used once in the organization.
     - Audited as `role.created`, with the permissions.
 
-    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, role_exists, too_many_roles.
+    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, role_exists,
+    too_many_roles.
     """
 
     def __init__(self, *, custom_roles: CustomRoleStore, clock: Clock, ids: IdSource) -> None:

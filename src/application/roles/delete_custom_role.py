@@ -20,8 +20,8 @@ class DeleteCustomRoleCommand:
 class DeleteCustomRole:
     """Rules:
     - Requires `roles.manage`.
-    - A role that keys, users or rules of identity providers have is refused; the error names them. Revoked and expired
-      keys and removed users do not hold it.
+    - A role that keys, users or rules of identity providers have is refused; the error names them.
+      Revoked and expired keys and removed users do not hold it.
     - Who is given the role at the same moment may only read.
     - Audited as `role.deleted`.
 

@@ -30,10 +30,11 @@ class UpdateCustomRole:
     """Rules:
     - Requires `roles.manage`, and each permission that the role has before or after.
     - Applies at once to all who have the role, in every process.
-    - A change of nothing makes no version and no audit entry. Audited as `role.updated`, with the permissions that were
-      added and removed.
+    - A change of nothing makes no version and no audit entry. Audited as `role.updated`, with the
+      permissions that were added and removed.
 
-    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, role_not_found, version_conflict.
+    Raises: ServiceError role_insufficient, role_beyond_own, role_invalid, role_not_found,
+    version_conflict.
     """
 
     def __init__(self, *, custom_roles: CustomRoleStore, cache: TokenCache, clock: Clock, ids: IdSource) -> None:

@@ -28,9 +28,10 @@ async def attached_content(
     *,
     teams: Teams = None,
 ) -> tuple[UserContent, ...]:
-    """The content with sources of the thread as images and files. Content without sources is not bounded here: stored
-    inputs of schedules and failed runs may be from before the bounds. Raises NOT_FOUND `source_not_found`, also for
-    those of other teams than `teams`, INVALID `attachments_too_large`."""
+    """The content with sources of the thread as images and files. Content without sources is not
+    bounded here: stored inputs of schedules and failed runs may be from before the bounds. Raises
+    NOT_FOUND `source_not_found`, also for those of other teams than `teams`, INVALID
+    `attachments_too_large`."""
     content: list[UserContent] = []
     attaches = any(isinstance(part, AttachedSource) for part in given)
     size = require_few_attachments(given, "input") if attaches else 0

@@ -1,4 +1,5 @@
-"""CallAgent: an agent called as a tool. The call starts a run, follows it, and returns its answer."""
+"""CallAgent: an agent called as a tool. The call starts a run, follows it, and returns its
+answer."""
 
 import asyncio
 import hashlib
@@ -11,7 +12,8 @@ from application.runs.agent_reply import progress_of, reply_of
 from application.runs.called_runs import CalledRuns
 from application.runs.cancel_run import CancelRun, CancelRunCommand
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, RunReader, StoredThreads, events_topic, status_topic
+from application.runs.new_run import KEY_LIFETIME
+from application.runs.ports import RunReader, StoredThreads, events_topic, status_topic
 from application.runs.start_run import StartRun, StartRunCommand
 from application.system.ports import Clock
 from application.system.wakeups import Wakeups
@@ -27,7 +29,8 @@ from domain.tools.result import ToolResult
 logger = logging.getLogger(__name__)
 
 SUSPENDED_WAIT_S = 25.0
-"""How long a call stays open while its run is suspended: within the timeout of the least patient clients."""
+"""How long a call stays open while its run is suspended: within the timeout of the least patient
+clients."""
 REREAD_S = 5.0
 """Rereads after this time in case a wake-up was lost."""
 _PAGE = 500
@@ -35,15 +38,17 @@ _PAGE = 500
 
 class CallAgent:
     """Rules:
-    - The run belongs to the caller, on its own thread, under its agent's policies, limits and budgets.
+    - The run belongs to the caller, on its own thread, under its agent's policies, limits and
+      budgets.
       It belongs to the team of the caller's thread, which decides whose agents are called.
       The calling agent's allowlist and policies apply to it, too (`caller_rules`).
     - A call repeated with its key gets the same run.
     - An abandoned or timed-out call cancels the run that it started, unless the run is suspended.
       The run of a caller that moves to another worker continues.
-    - A call of a suspended run returns after a while; another call of the same caller fetches the answer.
-    - The run of a caller that is a run is not bounded by `max_queued`, and is executed beside its caller while no
-      worker has it.
+    - A call of a suspended run returns after a while; another call of the same caller fetches the
+      answer.
+    - The run of a caller that is a run is not bounded by `max_queued`, and is executed beside its
+      caller while no worker has it.
     - Agents call each other at most `MAX_DEPTH` deep.
     """
 

@@ -1,4 +1,5 @@
-"""Runs that are executed for runs of this worker, which called their agents as tools and wait for them."""
+"""Runs that are executed for runs of this worker, which called their agents as tools and wait for
+them."""
 
 import asyncio
 import logging
@@ -11,8 +12,8 @@ logger = logging.getLogger(__name__)
 
 class CalledRuns:
     """Rules:
-    - A called run takes no place of the worker: its caller has one, and waits. Otherwise enough callers would keep every
-      called run from starting.
+    - A called run takes no place of the worker: its caller has one, and waits. Otherwise enough
+      callers would keep every called run from starting.
     - One task at a time executes a run. Claiming decides between workers.
     - Only a process that executes runs begins any, and none once it drains.
     """
@@ -34,7 +35,8 @@ class CalledRuns:
         task.add_done_callback(lambda _: self._tasks.pop(run_id))
 
     async def drain(self, timeout_s: float) -> bool:
-        """Begin no more runs, permanently, and wait for the others. False if some are unfinished after `timeout_s`."""
+        """Begin no more runs, permanently, and wait for the others. False if some are unfinished
+        after `timeout_s`."""
         self._execute = None
         tasks = tuple(self._tasks.values())
         if not tasks:

@@ -1,4 +1,5 @@
-"""CancelRuns: cancels all unfinished runs of an agent, of a server's agents, of a key, or of the organization."""
+"""CancelRuns: cancels all unfinished runs of an agent, of a server's agents, of a key, or of the
+organization."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -29,8 +30,8 @@ BATCH = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRunsCommand:
-    """`agent` by id or name, `server` by id or slug, or the key `requested_by`; with none of them, all
-    runs of the organization. Of these, only the ones in `lane`, and only `queued` ones."""
+    """`agent` by id or name, `server` by id or slug, or the key `requested_by`; with none of them,
+    all runs of the organization. Of these, only the ones in `lane`, and only `queued` ones."""
 
     principal: Principal
     agent: str | None = None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey
+from application.runs.new_run import KEY_LIFETIME, IdempotencyKey
 from domain.errors import ServiceError, Violation, invalid
 from domain.ids import RunId
 

@@ -1,126 +1,43 @@
 """Ports of the runs slice: stored runs, the journal of a claimed run, leases, the queue."""
 
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from application.runs.new_run import IdempotencyKey, NewRun, StartedRun
 from application.system.pages import Page, PageRequest
 from domain.agents.agent import Agent
-from domain.copies import with_changes
 from domain.ids import AgentId, OrganizationId, RunId, ThreadId, WorkerId
-from domain.runs.admission import Admission
-from domain.runs.change import Decide, RunChange
+from domain.runs.change import Decide
 from domain.runs.claiming import Suspected
 from domain.runs.events import NewEvent, RunEvent
 from domain.runs.lease import Lease
 from domain.runs.ledger import ToolCall
-from domain.runs.run import MultitaskStrategy, Run, RunStatus
-from domain.runs.run_events import run_queued
-from domain.runs.starting import ThreadFacts, make_room, team_of_thread
+from domain.runs.run import Run, RunStatus
 from domain.runs.step import Step
-from domain.schedules.firing import Firing
 from domain.teams import Teams
 from domain.threads.message import Message
 from domain.threads.thread import Thread
 
-# --- stored runs, as the API side sees them -------------------------------------------------------------------------
-
-
-KEY_LIFETIME = timedelta(hours=24)
-"""How long an idempotency key names its run."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IdempotencyKey:
-    """A client's key for one creation: the same key with the same `body_digest` gives the same run."""
-
-    key: str
-    body_digest: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewRun:
-    """A run to be stored, with its thread if that is new. `firing` is the trigger of a schedule,
-    which has no key. `may_stop_any` is the right to stop runs of other requesters on the thread.
-    `visible` are the teams whose threads the requester sees. `admission` bounds the queued runs. `history` are the messages of the new thread. `webhook_url` is stored encrypted, and never read with the run; a retry has that of the failed run."""
-
-    run: Run
-    new_thread: Thread | None
-    strategy: MultitaskStrategy
-    idempotency: IdempotencyKey | None
-    firing: Firing | None = None
-    may_stop_any: bool = False
-    visible: Teams = None
-    admission: Admission = Admission()
-    history: tuple[Message, ...] = ()
-    webhook_url: str | None = field(default=None, repr=False)
-
-    def on_thread_of(self, owner: str | None) -> "NewRun":
-        """For the stored thread of this team, as `team_of_thread`, which may refuse it. The run has come with its agent's team."""
-        team = team_of_thread(self.run.thread_id, owner, self.run.team, visible=self.visible)
-        return self if team == self.run.team else replace(self, run=with_changes(self.run, team=team))
-
-    @property
-    def event(self) -> NewEvent:
-        return run_queued(self.run, at=self.run.created_at)
-
-    def decide(self, thread: ThreadFacts) -> tuple[RunChange, ...]:
-        """The changes of the thread's unfinished runs (`make_room`)."""
-        return make_room(self.run, self.strategy, thread, may_stop_any=self.may_stop_any)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartedRun:
-    """The result of a start.
-
-    - `created` is False if an idempotency key named an earlier run.
-    - `interrupted` runs are requested to stop. `ended` runs ended with this start: completed by
-      the new message, or stopped without a worker.
-    - `promoted` is an earlier queued run that can be claimed now.
-    - `submitted`: a queue in the same database got both runs in the same transaction, or one in the same process after it.
-    """
-
-    run: Run
-    created: bool
-    interrupted: tuple[RunId, ...] = ()
-    ended: tuple[Run, ...] = ()
-    promoted: RunId | None = None
-    submitted: bool = False
-
-    @classmethod
-    def after(cls, run: Run, changed: tuple[Run, ...], *, first: RunId | None) -> "StartedRun":
-        """A new run, the runs that its start changed, and the run of the thread that may be claimed now."""
-        stops = (RunStatus.IN_PROGRESS, RunStatus.CANCELLED)
-        return cls(
-            run=run,
-            created=True,
-            interrupted=tuple(other.id for other in changed if other.status in stops),
-            ended=tuple(other for other in changed if other.status.is_terminal),
-            promoted=first if changed and first != run.id else None,
-        )
-
-    @property
-    def to_submit(self) -> tuple[RunId, ...]:
-        """Claimable runs that the queue does not know."""
-        if self.submitted:
-            return ()
-        created = (self.run.id,) if self.created else ()
-        return created if self.promoted is None else (*created, self.promoted)
+# --- stored runs, as the API side sees them ------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
     """Conditions that must all hold; None does not restrict.
 
-    - `text` is in the run's input or output; upper and lower case of ASCII letters are the same, of others where the
-      database knows them.
-    - `tool` is the name of a tool that it called, `error` the code of its error, `metadata` a name and its value as text.
+    - `text` is in the run's input or output; upper and lower case of ASCII letters are the same, of
+      others where the database knows them.
+    - `tool` is the name of a tool that it called, `error` the code of its error, `metadata` a name
+      and its value as text.
     - `statuses`: one of these.
-    - Created from `since` on and before `until`; ended, otherwise begun or created, after `changed_since`.
-    - With `text`, `tool` or `metadata`: among the organization's `SEARCHED` newest runs (before `until`).
-    - With `is_walked`, a page has what is found among the next `SEARCHED` runs of the organization. It may have fewer runs than
-      its limit, or none, and a cursor to search on with.
+    - Created from `since` on and before `until`; ended, otherwise begun or created, after
+      `changed_since`.
+    - With `text`, `tool` or `metadata`: among the organization's `SEARCHED` newest runs (before
+      `until`).
+    - With `is_walked`, a page has what is found among the next `SEARCHED` runs of the organization.
+      It may have fewer runs than its limit, or none, and a cursor to search on with.
     """
 
     thread_id: ThreadId | None = None
@@ -149,8 +66,9 @@ class RunFilter:
 
     @property
     def is_walked(self) -> bool:
-        """Whether no index has all conditions, so that any number of runs may not meet them: those of a model, those of a
-        starter with others, and those of an error with an agent or without the status that has errors."""
+        """Whether no index has all conditions, so that any number of runs may not meet them: those
+        of a model, those of a starter with others, and those of an error with an agent or without
+        the status that has errors."""
         searches = (self.text, self.tool, self.metadata)
         if self.are_unfinished or any(each is not None for each in (self.thread_id, self.history_key, *searches)):
             return False
@@ -161,8 +79,9 @@ class RunFilter:
 
 
 class RunOrder(StrEnum):
-    """Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
-    of the organization (before `until`): no index has them. Equal ones are ordered by id."""
+    """Orders of runs; the values are public. Those by figures begin with the largest, and have the
+    `SEARCHED` newest runs of the organization (before `until`): no index has them. Equal ones are
+    ordered by id."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -185,7 +104,8 @@ class CountedRuns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRun:
-    """A run after a decision. `promoted` is the thread's next queued run if the change freed the thread."""
+    """A run after a decision. `promoted` is the thread's next queued run if the change freed the
+    thread."""
 
     run: Run
     promoted: RunId | None = None
@@ -216,12 +136,13 @@ class RunReader(Protocol):
         """Runs in this order. A cursor continues a page of the same order."""
 
     async def count(self, organization_id: OrganizationId, wanted: RunFilter, *, most: int, teams: Teams = None) -> int:
-        """How many runs there are, at most `most`; of those that teams own, only those of `teams`. Where a list of them `is_walked`:
-        among the `SEARCHED` newest runs of the organization (before `until`)."""
+        """How many runs there are, at most `most`; of those that teams own, only those of `teams`.
+        Where a list of them `is_walked`: among the `SEARCHED` newest runs of the organization
+        (before `until`)."""
 
     async def by_change(self, organization_id: OrganizationId, wanted: RunFilter, request: PageRequest) -> CountedRuns:
-        """Runs by when they ended, otherwise began or were created; newest first. They are among the `SEARCHED` newest
-        runs of the organization."""
+        """Runs by when they ended, otherwise began or were created; newest first. They are among
+        the `SEARCHED` newest runs of the organization."""
 
     async def outcome(self, organization_id: OrganizationId, run_id: RunId) -> RunOutcome | None: ...
 
@@ -231,8 +152,8 @@ class RunReader(Protocol):
     async def events(
         self, organization_id: OrganizationId, run_id: RunId, *, after_seq: int, limit: int
     ) -> tuple[RunEvent, ...]:
-        """Events with a higher seq, in order. Large messages may end the page before its limit; `last_seq` of the run
-        tells whether more follow."""
+        """Events with a higher seq, in order. Large messages may end the page before its limit;
+        `last_seq` of the run tells whether more follow."""
 
 
 class RunStore(Protocol):
@@ -249,15 +170,17 @@ class RunStore(Protocol):
         """Store a run as QUEUED with its first event, and the changes of `new.decide` to the
         thread's unfinished runs.
 
-        An idempotency key that names an earlier run (`named_run`) returns that run, and nothing
-        is stored. A `firing` advances its schedule with an audit entry `schedule.fired`. Raises
-        what `new.decide` and `named_run` raise, NOT_FOUND without the thread, CONFLICT
-        `schedule_moved` if the schedule is not at the firing's version and time, LIMIT `queue_full`
-        (`require_place`) beyond `new.admission`, counted over all processes; then nothing is stored.
+        An idempotency key that names an earlier run (`named_run`) returns that run, and nothing is
+        stored. A `firing` advances its schedule with an audit entry `schedule.fired`. Raises what
+        `new.decide` and `named_run` raise, NOT_FOUND without the thread, CONFLICT `schedule_moved`
+        if the schedule is not at the firing's version and time, LIMIT `queue_full`
+        (`require_place`) beyond `new.admission`, counted over all processes; then nothing is
+        stored.
         """
 
     async def started_before(self, organization_id: OrganizationId, key: IdempotencyKey, *, at: datetime) -> Run | None:
-        """The run that the key names now (`named_run`), or None. Changes nothing; `start` checks again."""
+        """The run that the key names now (`named_run`), or None. Changes nothing; `start` checks
+        again."""
 
     async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:
         """Store the decision about a run, and return the changed run; None if there is no such run.
@@ -265,7 +188,7 @@ class RunStore(Protocol):
         """
 
 
-# --- a claimed run: leases and the journal --------------------------------------------------------------------------
+# --- a claimed run: leases and the journal -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,9 +219,10 @@ class RunLeases(Protocol):
         self, run_id: RunId, worker_id: WorkerId, *, lease_s: float, at: datetime, takes_suspects: bool = True
     ) -> ClaimedRun | EndedAtClaim | Suspected | None:
         """Store the result of `decide_claim`: a lease with a new epoch and the agent's newest
-        version (the last one of a deleted agent), or the run's end (EndedAtClaim). None if the
-        run cannot be claimed now; Suspected without `takes_suspects`, for a suspected run. Nor can a run be claimed while its
-        organization or agent has `max_running` runs in progress, counted over all processes.
+        version (the last one of a deleted agent), or the run's end (EndedAtClaim). None if the run
+        cannot be claimed now; Suspected without `takes_suspects`, for a suspected run. Nor can a
+        run be claimed while its organization or agent has `max_running` runs in progress, counted
+        over all processes.
 
         Order of a thread's queued runs: started runs (resumed, handed back, recovered) first,
         then by `created_at`, then by id.
@@ -307,22 +231,23 @@ class RunLeases(Protocol):
     async def renew(
         self, worker_id: WorkerId, leases: tuple[Lease, ...], *, lease_s: float, at: datetime
     ) -> frozenset[RunId]:
-        """Extend all leases in one statement. Returns the runs whose lease is lost or whose run has ended."""
+        """Extend all leases in one statement. Returns the runs whose lease is lost or whose run has
+        ended."""
 
     async def hand_back(self, lease: Lease, *, active_s: float, at: datetime) -> bool:
         """Return the run to QUEUED for another worker. `active_s` is its active time in all
         attempts; `lapses` stays unchanged. False if the lease was lost."""
 
     async def take_back(self, lease: Lease, *, seen_seq: int) -> bool:
-        """Return the run to QUEUED for another worker, though its worker does not give it up. False if the lease was lost, or the run
-        has an event after `seen_seq`."""
+        """Return the run to QUEUED for another worker, though its worker does not give it up. False
+        if the lease was lost, or the run has an event after `seen_seq`."""
 
     async def recoverable(self, *, at: datetime, limit: int, sole_owner: bool = False) -> tuple[RunId, ...]:
         """Runs to submit again, oldest first, at most `limit`. First runs in progress whose lease
         has expired at `at`: they return to QUEUED with a new epoch, and one more of `lapses` where
-        the lost worker is `attributed` to them. Then claimable queued runs, organizations in turn and in each its agents. Among each of both,
-        runs with fewer lapses come first. For the `sole_owner` of the database every lease has
-        expired."""
+        the lost worker is `attributed` to them. Then claimable queued runs, organizations in turn
+        and in each its agents. Among each of both, runs with fewer lapses come first. For the
+        `sole_owner` of the database every lease has expired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -338,7 +263,8 @@ class StepOutcome:
 
 
 class LeaseLost(Exception):
-    """Another worker has the run, or it was ended from outside: this worker must write nothing more."""
+    """Another worker has the run, or it was ended from outside: this worker must write nothing
+    more."""
 
     def __init__(self, run_id: str) -> None:
         super().__init__(f"the lease on {run_id} is lost")
@@ -347,7 +273,8 @@ class LeaseLost(Exception):
 
 class AccountConsents(Protocol):
     async def began_to_wait(self, run: Run, since: datetime) -> None:
-        """Continue the run if an account that it waits for was connected after `since`, before its wait was stored."""
+        """Continue the run if an account that it waits for was connected after `since`, before its
+        wait was stored."""
         ...
 
 
@@ -356,13 +283,15 @@ class RunJournal(Protocol):
     Subscribers are notified after the commit: the events topic, and the status topic when the
     run ended or waits.
 
-    A lease is valid while the run is IN_PROGRESS: the step that suspends or ends the run ends the lease.
+    A lease is valid while the run is IN_PROGRESS: the step that suspends or ends the run ends the
+    lease.
     """
 
     async def commit(self, lease: Lease, step: Step) -> StepOutcome:
-        """Store a step, with the provider's items of its messages. Raises LeaseLost, and ValueError for a change or outcome of a call that
-        is not recorded or already settled; then nothing is stored. A run that would wait without
-        need ends in the same transaction (`step_instead_of_waiting`)."""
+        """Store a step, with the provider's items of its messages. Raises LeaseLost, and ValueError
+        for a change or outcome of a call that is not recorded or already settled; then nothing is
+        stored. A run that would wait without need ends in the same transaction
+        (`step_instead_of_waiting`)."""
 
     async def append(self, lease: Lease, events: tuple[NewEvent, ...]) -> None:
         """Store only events (deltas, progress). Raises LeaseLost."""
@@ -371,11 +300,12 @@ class RunJournal(Protocol):
         """The key that requested the stop, or None. `system` when the lease is lost."""
 
 
-# --- signals ---------------------------------------------------------------------------------------------------------
+# --- signals -------------------------------------------------------------------------------------
 
 
 class RunQueue(Protocol):
-    """Signals at least once to some worker that a run is ready. The claim decides which worker executes it."""
+    """Signals at least once to some worker that a run is ready. The claim decides which worker
+    executes it."""
 
     async def submit(self, *run_ids: RunId) -> None:
         """Signal the runs. Does not raise: the periodic task finds runs without a signal."""

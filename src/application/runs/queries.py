@@ -56,8 +56,8 @@ class RunCount:
 
 
 class CountRuns:
-    """Requires the role viewer. Counts no further than `MOST_COUNTED`, and among the `SEARCHED` newest runs where no index
-    has the runs that are wanted (`RunReader.count`)."""
+    """Requires the role viewer. Counts no further than `MOST_COUNTED`, and among the `SEARCHED`
+    newest runs where no index has the runs that are wanted (`RunReader.count`)."""
 
     def __init__(self, *, runs: RunReader) -> None:
         self._runs = runs
@@ -74,8 +74,8 @@ class ExportRuns:
     """Rules:
     - Requires the role viewer.
     - Memory is bounded: runs are read page by page.
-    - Sorted by a figure, it has the `SEARCHED` newest runs of those that were created before it began. A run whose figure
-      changes meanwhile may be missing, or be there twice.
+    - Sorted by a figure, it has the `SEARCHED` newest runs of those that were created before it
+      began. A run whose figure changes meanwhile may be missing, or be there twice.
     """
 
     def __init__(self, *, runs: RunReader, clock: Clock) -> None:
@@ -114,7 +114,8 @@ class ListChangedRuns:
 
 
 class GetQueue:
-    """The lines of the organization's queue, or of all organizations'. Requires the role viewer; all require a platform key."""
+    """The lines of the organization's queue, or of all organizations'. Requires the role viewer;
+    all require a platform key."""
 
     def __init__(self, *, lines: QueueReader, clock: Clock) -> None:
         self._lines = lines
@@ -131,7 +132,8 @@ class GetQueue:
         return await self._lines.lines(principal.organization_id, teams=principal.visible_teams)
 
     async def recent(self, principal: Principal) -> tuple[QueueLine, ...]:
-        """The organization's lines as they were up to RECENT_S ago, for pages that ask again and again."""
+        """The organization's lines as they were up to RECENT_S ago, for pages that ask again and
+        again."""
         principal.require(Role.VIEWER)
         now = self._clock.monotonic()
         whose = principal.organization_id, principal.visible_teams
@@ -150,8 +152,8 @@ class GetRunEvents:
         self._runs = runs
 
     async def execute(self, principal: Principal, run_id: RunId, *, after_seq: int, limit: int) -> Page[RunEvent]:
-        """Events with a higher seq, in order. The cursor is the last one's seq, if there are or may be more. Raises
-        NOT_FOUND."""
+        """Events with a higher seq, in order. The cursor is the last one's seq, if there are or may
+        be more. Raises NOT_FOUND."""
         principal.require(Role.VIEWER)
         run = principal.found(await self._runs.get(principal.organization_id, run_id), "run", run_id)
         events = await self._runs.events(principal.organization_id, run_id, after_seq=after_seq, limit=limit)

@@ -12,8 +12,8 @@ from domain.teams import Teams
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueLine:
-    """The queued runs of an agent in a lane, and those in progress. `oldest_queued_at` is when the first of the queued ones was
-    created; None without any."""
+    """The queued runs of an agent in a lane, and those in progress. `oldest_queued_at` is when the
+    first of the queued ones was created; None without any."""
 
     organization_id: OrganizationId
     agent_id: AgentId
@@ -35,8 +35,8 @@ class QueueReader(Protocol):
     """Reads stored runs; the queue itself only signals them."""
 
     async def lines(self, organization_id: OrganizationId | None, *, teams: Teams = None) -> tuple[QueueLine, ...]:
-        """Lines with queued runs or runs in progress, of the organization or of all, those with most queued runs first. Of runs
-        that teams own, only those of `teams`."""
+        """Lines with queued runs or runs in progress, of the organization or of all, those with
+        most queued runs first. Of runs that teams own, only those of `teams`."""
 
     async def stuck(
         self,
@@ -47,5 +47,5 @@ class QueueReader(Protocol):
         limit: int,
         teams: Teams = None,
     ) -> tuple[StuckRun, ...]:
-        """Runs in progress whose newest event is not after `since`, of the agent or of all, at most `limit`; of those that teams own,
-        only those of `teams`."""
+        """Runs in progress whose newest event is not after `since`, of the agent or of all, at most
+        `limit`; of those that teams own, only those of `teams`."""

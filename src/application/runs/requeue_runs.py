@@ -1,4 +1,5 @@
-"""RequeueRuns: takes runs that no longer progress from their workers, so that others execute them."""
+"""RequeueRuns: takes runs that no longer progress from their workers, so that others execute
+them."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,10 +32,12 @@ class RequeueRunsCommand:
 class RequeueRuns:
     """Rules:
     - Requires `operator`.
-    - The worker of a requeued run writes nothing more of it. Calls that it sent and that are unsafe to repeat are not repeated.
+    - The worker of a requeued run writes nothing more of it. Calls that it sent and that are unsafe
+      to repeat are not repeated.
     - A run that its worker advances meanwhile, or that ends, stays as it is.
     - Also a run that waits for a long call, or for an agent that it called, has no event meanwhile.
-    - At most 100 runs at a time; those before a failure are requeued. Audited as `runs.requeued` with their number.
+    - At most 100 runs at a time; those before a failure are requeued. Audited as `runs.requeued`
+      with their number.
     """
 
     def __init__(

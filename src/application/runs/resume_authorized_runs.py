@@ -1,4 +1,5 @@
-"""ResumeAuthorizedRuns: continue the runs of a person that wait for an account which is connected now."""
+"""ResumeAuthorizedRuns: continue the runs of a person that wait for an account which is connected
+now."""
 
 import logging
 from datetime import datetime
@@ -28,12 +29,15 @@ _ACCEPTED = ElicitationAnswer(action=ElicitationAction.ACCEPT)
 
 class ResumeAuthorizedRuns:
     """The ports `AccountWaiters` and `AccountConsents`. Rules:
-    - Only runs of the person that the server acts for, and only their calls of this server that ask for the account.
+    - Only runs of the person that the server acts for, and only their calls of this server that ask
+      for the account.
     - Each run continues on any worker, as if the person had answered.
     - Calls of the gateway that wait for the account are woken.
-    - A run that has just begun to wait is continued if the account was connected since it was executed; once in a call,
-      because a renewal looks the same, and the server may refuse the account all the same.
-    - A run that changed meanwhile, or whose answers cannot be read, is left as it is. The others continue.
+    - A run that has just begun to wait is continued if the account was connected since it was
+      executed; once in a call, because a renewal looks the same, and the server may refuse the
+      account all the same.
+    - A run that changed meanwhile, or whose answers cannot be read, is left as it is. The others
+      continue.
     """
 
     def __init__(

@@ -35,7 +35,8 @@ from domain.tools.result import ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientToolResult:
-    """The client's result of a displayed tool, or its answer to a server's question (`read_answer`)."""
+    """The client's result of a displayed tool, or its answer to a server's question
+    (`read_answer`)."""
 
     tool_call_id: ToolCallId
     result: JsonValue
@@ -44,8 +45,8 @@ class ClientToolResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRunCommand:
-    """Results and decisions for some or all pending calls. `client_request` is what the answer in a client's protocol repeats
-    from its request."""
+    """Results and decisions for some or all pending calls. `client_request` is what the answer in a
+    client's protocol repeats from its request."""
 
     principal: Principal
     run_id: RunId
@@ -59,8 +60,9 @@ class ResumeRun:
     - Requires `runner` for the caller's own runs, `operator` for others, and `operator` to
       approve or deny calls.
     - A result is accepted once, and only for a pending client tool call.
-    - A call whose server asks for input takes an answer that fits the question. Where the server is used with the
-      account of the person who acts, others only decline; our own question for the account takes any answer.
+    - A call whose server asks for input takes an answer that fits the question. Where the server is
+      used with the account of the person who acts, others only decline; our own question for the
+      account takes any answer.
     - `CheckDecisions` has the rules of decisions. A stale approval is rejected, and the run is
       resumed to check its calls again.
     - All of the results, answers and decisions are stored, or none (`Resumption`).
@@ -213,7 +215,8 @@ def require_own_or_operator(principal: Principal, run: Run) -> None:
 
 
 def _refuse_strangers(run: Run, given: tuple[ClientToolResult, ...]) -> None:
-    """Reject results for calls that are not pending, with their place in the request. The store checks again."""
+    """Reject results for calls that are not pending, with their place in the request. The store
+    checks again."""
     pending = {use.id for use in run.pending if use.approval is None}
     wrong = [
         Violation(path=f"tool_results.{index}.tool_call_id", message="is not pending")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from application.agents.agent_lookup import existing_agent
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
-from application.runs.ports import RunReader, StartedRun
+from application.runs.new_run import StartedRun
+from application.runs.ports import RunReader
 from application.runs.resume_run import require_own_or_operator
 from application.runs.shared_state import read_on
 from application.runs.start_run import StartRun, StartRunCommand
@@ -31,10 +32,11 @@ class RetryRunCommand:
 class RetryRun:
     """Rules:
     - Requires `runner` for the caller's own runs, `operator` for others.
-    - Only a failed run is retried, and only while it is the newest of its thread. The run of a workflow's step that has
-      tools of the workflow is not.
-    - The new run has the settings, metadata and webhook of the failed one, and new limits to use up. It adds no
-      message: it continues after the last one, with the results that the failed run has stored.
+    - Only a failed run is retried, and only while it is the newest of its thread. The run of a
+      workflow's step that has tools of the workflow is not.
+    - The new run has the settings, metadata and webhook of the failed one, and new limits to use
+      up. It adds no message: it continues after the last one, with the results that the failed run
+      has stored.
     - It begins with the state of the front end that the failed run has left.
     - It has the failed run's model, or the agent's if that one is no longer listed.
     - `StartRun` has the rules of starting.
@@ -49,8 +51,8 @@ class RetryRun:
         self._organizations = organizations
 
     async def execute(self, command: RetryRunCommand) -> StartedRun:
-        """Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_failed`, `run_of_workflow`, `run_not_newest`), and what
-        `StartRun` raises."""
+        """Raises NOT_FOUND, FORBIDDEN, CONFLICT (`run_not_failed`, `run_of_workflow`,
+        `run_not_newest`), and what `StartRun` raises."""
         principal = command.principal
         principal.require(Permission.RUNS_START)
         run = principal.found(await self._reader.get(principal.organization_id, command.run_id), "run", command.run_id)

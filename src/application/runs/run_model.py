@@ -23,8 +23,8 @@ async def model_of_run(
 ) -> str:
     """The requested model, otherwise the agent's. Raises FORBIDDEN `model_not_allowed` unless the
     agent or the organization lists it, INVALID `model_unavailable` if it cannot be reached,
-    `model_settings_invalid` if it does not take the run's settings, `limits_invalid` for a cost limit
-    without a price of the model."""
+    `model_settings_invalid` if it does not take the run's settings, `limits_invalid` for a cost
+    limit without a price of the model."""
     of_organization = () if organization is None else organization.models
     model = wanted or agent.config.model
     if model not in agent.config.models and model not in of_organization:

@@ -1,4 +1,5 @@
-"""Encrypts what a call waits for: the ledger has servers' notes and people's answers only in this form."""
+"""Encrypts what a call waits for: the ledger has servers' notes and people's answers only in this
+form."""
 
 import json
 

@@ -12,7 +12,8 @@ _Wanted: TypeAlias = tuple[OrganizationId, RunId, int, int]
 
 class SharedEvents:
     """Rules:
-    - Watchers that want the same events at the same moment share one read of the store and get the same objects.
+    - Watchers that want the same events at the same moment share one read of the store and get the
+      same objects.
     - No watcher gets events that were read before its request.
     """
 
@@ -28,7 +29,8 @@ class SharedEvents:
         wanted = (organization_id, run_id, after_seq, limit)
         look = self._about_to_look.get(wanted)
         if look is None:
-            # The task starts with the next round of the loop: watchers woken in this round share it.
+            # The task starts with the next round of the loop: watchers woken in this round share
+            # it.
             look = asyncio.create_task(self._look(wanted))
             look.add_done_callback(_heard)
             self._about_to_look[wanted] = look

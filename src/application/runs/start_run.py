@@ -11,13 +11,8 @@ from application.models.ports import PriceTable
 from application.policy.canary_guard import CanaryGuard
 from application.policy.ports import SchemaValidator
 from application.runs.attached_content import SourceFiles, attached_content
-from application.runs.ports import (
-    IdempotencyKey,
-    NewRun,
-    RunQueue,
-    RunStore,
-    StartedRun,
-)
+from application.runs.new_run import IdempotencyKey, NewRun, StartedRun
+from application.runs.ports import RunQueue, RunStore
 from application.runs.run_model import model_of_run
 from application.runs.trace_ended_run import TraceEndedRun
 from application.system.ports import Clock, IdSource
@@ -50,17 +45,19 @@ class StartRunCommand:
     """The command of StartRun.
 
     - `agent` is an id or a name; without `thread_id` a thread is created.
-    - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's.
+    - `limits` and `tool_allowlist` narrow the agent's, `model_settings` replace the agent's one by
+      one, `output_schema` the agent's.
     - `lane` is the agent's by default.
     - `wired` nodes replace the agent's tools (for workflows).
     - `team` is whose a new thread is, unless it gets the agent's.
     - `called_by` is the caller of the agent as a tool.
     - `body_digest` distinguishes bodies with the same idempotency key.
     - `firing` starts the run only if its schedule has not advanced.
-    - `client_tools`, `instructions`, `history_key` and `client_request` are as in `Run`; `history` are the messages of a new thread
-      before the input.
+    - `client_tools`, `instructions`, `history_key` and `client_request` are as in `Run`; `history`
+      are the messages of a new thread before the input.
     - `run_id` is the run's id; the idempotency key must then identify the same request.
-    - `retried` is the failed run of the thread that the run continues, with the same input and webhook.
+    - `retried` is the failed run of the thread that the run continues, with the same input and
+      webhook.
     """
 
     principal: Principal
@@ -96,19 +93,23 @@ class StartRun:
     - Requires `runner`.
     - A disabled agent starts no runs.
     - The thread gets the team of the agent, unless it belongs to one already (`team_of_thread`).
-    - The model must be listed by the agent or the organization. A cost limit requires models with a price.
+    - The model must be listed by the agent or the organization. A cost limit requires models with a
+      price.
     - The same idempotency key with the same body gives the same run, even after its agent was
       changed or deleted.
-    - The strategy decides about unfinished runs of the thread (`make_room`). Stopping runs that another
-      key started requires `operator`, as cancelling them does.
-    - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`, and so does a lane with more weight than the
-      agent's; a retry keeps the lane that the failed run had.
-    - Sources of the thread in the input are read now; deleting one later does not change the message.
+    - The strategy decides about unfinished runs of the thread (`make_room`). Stopping runs that
+      another key started requires `operator`, as cancelling them does.
+    - Settings that may raise the price (`OPERATORS_ONLY`) require `operator`, and so does a lane
+      with more weight than the agent's; a retry keeps the lane that the failed run had.
+    - Sources of the thread in the input are read now; deleting one later does not change the
+      message.
     - An output schema must be one that answers can be checked by.
-    - An organization and an agent have at most `max_queued` queued runs, and a user at most `max_active_runs` queued and running ones. Steps of admitted workflow runs, and runs that
-      a run under way called, are not bounded.
+    - An organization and an agent have at most `max_queued` queued runs, and a user at most
+      `max_active_runs` queued and running ones. Steps of admitted workflow runs, and runs that a
+      run under way called, are not bounded.
     - The caller in the metadata is written by the service only.
-    - A canary token of the agent in the input, the history or the instructions is replaced by its mark.
+    - A canary token of the agent in the input, the history or the instructions is replaced by its
+      mark.
     - Tools of the client have names that models take, each once.
     """
 
@@ -148,8 +149,10 @@ class StartRun:
         return RunId(self._ids.new("run"))
 
     async def execute(self, command: StartRunCommand) -> StartedRun:
-        """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`), FORBIDDEN
-        (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`, `run_not_yours`), CONFLICT (`agent_disabled`, `thread_of_another_team`, `thread_busy`, `run_not_newest`, `schedule_moved`), LIMIT `queue_full`, `user_runs_full`.
+        """Raises INVALID, NOT_FOUND (`agent_not_found`, `thread_not_found`, `source_not_found`),
+        FORBIDDEN (`model_not_allowed`, `model_settings_not_allowed`, `lane_not_allowed`,
+        `run_not_yours`), CONFLICT (`agent_disabled`, `thread_of_another_team`, `thread_busy`,
+        `run_not_newest`, `schedule_moved`), LIMIT `queue_full`, `user_runs_full`.
         """
         command.principal.require(Permission.RUNS_START)
         _require_role_for(command.model_settings, command.principal)

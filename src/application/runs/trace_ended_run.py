@@ -1,4 +1,5 @@
-"""Completes the trace of a run that ended without a worker: by the thread's next message, a stop, or its claim."""
+"""Completes the trace of a run that ended without a worker: by the thread's next message, a stop,
+or its claim."""
 
 import logging
 
@@ -17,7 +18,8 @@ class TraceEndedRun:
     """Rules:
     - The run is traced, with the calls of its last turn that no worker traced: settled by
       people, or with the end of the run.
-    - Without tracing nothing is read. A failed read leaves the trace incomplete and does not affect the run.
+    - Without tracing nothing is read. A failed read leaves the trace incomplete and does not affect
+      the run.
     """
 
     def __init__(self, *, runs: RunReader, agents: AgentStore, tracer: Tracer) -> None:

@@ -10,7 +10,8 @@ from domain.runs.lane import Lane
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfinishedFilter:
     """Runs of one of `agent_ids`, with an unsettled call of `server_id`, or that `requested_by`
-    started, also acting as another user. Without any of them: all. Of these, only the ones in `lane`, and only `queued` ones."""
+    started, also acting as another user. Without any of them: all. Of these, only the ones in
+    `lane`, and only `queued` ones."""
 
     agent_ids: frozenset[AgentId] | None = None
     server_id: McpServerId | None = None

@@ -1,4 +1,5 @@
-"""Watches a run: waits for it and follows its events, as views of the stored run woken by signals."""
+"""Watches a run: waits for it and follows its events, as views of the stored run woken by
+signals."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
@@ -44,8 +45,10 @@ class WatchRun:
     """Rules:
     - Requires the role viewer, and a valid key whenever something is sent.
     - Events come in order, each once, from any point.
-    - Watching ends when the run has ended or is suspended. It survives a minute without the database.
-    - A watcher that leaves has no effect. One whose key, user or session is no longer valid ends at once, also while nothing happens.
+    - Watching ends when the run has ended or is suspended. It survives a minute without the
+      database.
+    - A watcher that leaves has no effect. One whose key, user or session is no longer valid ends at
+      once, also while nothing happens.
     """
 
     def __init__(

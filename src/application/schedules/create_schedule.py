@@ -50,11 +50,12 @@ class CreateSchedule:
     """Rules:
     - Admins create schedules: the runs act for the organization, also after the creating key is
       gone.
-    - With `own_account` the runs act as the person who creates it, with their accounts; a key has none.
+    - With `own_account` the runs act as the person who creates it, with their accounts; a key has
+      none.
     - Audited as `schedule.created`.
 
-    Raises: ServiceError role_insufficient, person_required, schedule_invalid, schedule_exists, too_many_schedules,
-    and those of `ScheduleChecks.require_runnable`.
+    Raises: ServiceError role_insufficient, person_required, schedule_invalid, schedule_exists,
+    too_many_schedules, and those of `ScheduleChecks.require_runnable`.
     """
 
     def __init__(

@@ -36,7 +36,8 @@ class FireSchedules:
     - Hence no trigger is lost or doubled. A crash before the commit leaves the trigger due for any
       worker. A crash after it leaves a queued run, which recovery finds.
     - A run acts as its schedule (`schedule:sch_…`, role runner), not as the key that created the
-      schedule; or as the person whose accounts the schedule uses, who must still have access. Its metadata names the schedule and the due time.
+      schedule; or as the person whose accounts the schedule uses, who must still have access. Its
+      metadata names the schedule and the due time.
     - A trigger that was missed by a minute or more is handled by the schedule's `missed` policy.
     - A trigger that cannot start a run is stored as `last_error` with an audit entry, and the next
       trigger tries again. Examples: a disabled agent, a deleted or busy thread, a forbidden model.

@@ -33,7 +33,8 @@ class ScheduleStore(Protocol):
         PRECONDITION `version_conflict`, CONFLICT `schedule_exists`."""
 
     async def find(self, organization_id: OrganizationId, id_or_name: str, *, teams: Teams = None) -> Schedule | None:
-        """The schedule with that id, otherwise with that name, or None; of agents that teams own, only of those of `teams`."""
+        """The schedule with that id, otherwise with that name, or None; of agents that teams own,
+        only of those of `teams`."""
 
     async def page(self, organization_id: OrganizationId, request: PageRequest) -> Page[Schedule]:
         """Schedules, newest first; they belong to the teams of their agents."""

@@ -19,7 +19,8 @@ class ScheduleChecks:
     """Rules:
     - Expression and time zone are valid, and there is a next run time.
     - The thread exists.
-    - The model is allowed and available, takes the settings, and the limits can be enforced with it.
+    - The model is allowed and available, takes the settings, and the limits can be enforced with
+      it.
     - Answers can be checked by the output schema.
     - The webhook is usable.
     - A disabled agent is accepted.
@@ -65,7 +66,8 @@ class ScheduleChecks:
 
     async def require_runnable(self, principal: Principal, schedule: Schedule, agent: Agent) -> None:
         """Raise NOT_FOUND `thread_not_found`, FORBIDDEN `model_not_allowed`, INVALID
-        `model_unavailable`, `model_settings_invalid`, `output_schema_invalid`, `limits_invalid`, `webhook_invalid`."""
+        `model_unavailable`, `model_settings_invalid`, `output_schema_invalid`, `limits_invalid`,
+        `webhook_invalid`."""
         organization_id = schedule.organization_id
         require_usable(self._schemas, schedule.output_schema)
         await self.require_thread(principal, schedule)

@@ -25,7 +25,8 @@ class UpdateScheduleCommand:
     `LimitSettings`.
 
     `schedule` and `agent` are ids or names; without `agent` it stays. `expected_version` is the
-    version that the client last read; None skips the check. `own_account` None leaves the person as they are.
+    version that the client last read; None skips the check. `own_account` None leaves the person as
+    they are.
     """
 
     principal: Principal
@@ -42,16 +43,16 @@ class UpdateSchedule:
     - Admins change schedules.
     - A trigger in progress starts its run with the old or the new settings.
     - Limits are merged one by one.
-    - People put in their own account only. A change by others, except pausing, takes the account of the person out:
-      it must not do what the person did not see, nor when they paused it.
+    - People put in their own account only. A change by others, except pausing, takes the account of
+      the person out: it must not do what the person did not see, nor when they paused it.
     - A new expression or time zone, and resuming, compute the next run time from now. Triggers
       during a pause are not made up for.
     - A paused schedule can be changed even if its agent or thread is gone.
     - A request that changes nothing creates no version and no audit entry.
     - Audited as `schedule.updated` with the names of the changed fields.
 
-    Raises: ServiceError role_insufficient, person_required, schedule_not_found, schedule_invalid, version_conflict,
-    schedule_exists, and those of `ScheduleChecks.require_runnable`.
+    Raises: ServiceError role_insufficient, person_required, schedule_not_found, schedule_invalid,
+    version_conflict, schedule_exists, and those of `ScheduleChecks.require_runnable`.
     """
 
     def __init__(

@@ -41,8 +41,9 @@ class SourceIntake(Protocol):
 
 class SourceCopies(Protocol):
     async def fill(self, draft: Source, original: Source) -> bool:
-        """Store the original's bytes and chunks in the draft, too. False if the original was deleted or replaced meanwhile:
-        the draft then is not whole. Raises NOT_FOUND if the draft is gone."""
+        """Store the original's bytes and chunks in the draft, too. False if the original was
+        deleted or replaced meanwhile: the draft then is not whole. Raises NOT_FOUND if the draft is
+        gone."""
 
 
 class SourceStore(Protocol):
@@ -66,8 +67,9 @@ class SourceStore(Protocol):
         *,
         as_runner: ApiKeyId | None = None,
     ) -> bool:
-        """Remove the source with its bytes and chunks. False if it does not exist. With `as_runner`,
-        only from a thread without runs of other keys; else raises FORBIDDEN `thread_not_yours`."""
+        """Remove the source with its bytes and chunks. False if it does not exist. With
+        `as_runner`, only from a thread without runs of other keys; else raises FORBIDDEN
+        `thread_not_yours`."""
 
 
 class SourceSearch(Protocol):

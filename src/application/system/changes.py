@@ -10,7 +10,8 @@ Changes = Mapping[str, object]
 
 
 def with_changes(value: T, changes: Changes) -> T:
-    """A dataclass with these fields replaced. Raises what its construction raises, TypeError for an unknown field."""
+    """A dataclass with these fields replaced. Raises what its construction raises, TypeError for an
+    unknown field."""
     return replace(value, **changes)  # type: ignore[type-var]
 
 

@@ -19,7 +19,8 @@ async def ended(task: "asyncio.Task[None]") -> None:
 
 
 async def cancelled(task: "asyncio.Task[None]") -> None:
-    """Cancel a task and wait until it has ended. Raises what the task raised, except for its cancellation."""
+    """Cancel a task and wait until it has ended. Raises what the task raised, except for its
+    cancellation."""
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

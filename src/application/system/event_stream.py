@@ -1,4 +1,5 @@
-"""Parser of server-sent events from bytes, each event of bounded size (WHATWG HTML, 9.2.6). No I/O."""
+"""Parser of server-sent events from bytes, each event of bounded size (WHATWG HTML, 9.2.6). No
+I/O."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -9,8 +10,8 @@ _HEAD_BYTES = 4096
 _TAIL_BYTES = 1024
 _DATA = re.compile(rb"(?:\A|[\r\n])data: ?")
 _PLAIN = re.compile(rb"(?:\A|(?<=\n\n))(?:event: (.*)\n)?data: (.*)\n\n")
-"""An event of one line of data, after one with its type at most. Nearly all events of models are such. It begins at the start
-or after an empty line only, so that no line is searched twice."""
+"""An event of one line of data, after one with its type at most. Nearly all events of models are
+such. It begins at the start or after an empty line only, so that no line is searched twice."""
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MAX_RETRY_DIGITS = 9
 
@@ -37,12 +38,14 @@ class OversizedEventError(Exception):
 
 
 class EventStream:
-    """Splits a byte stream, cut anywhere, into events. Holds at most `max_bytes` of an event that is not complete.
+    """Splits a byte stream, cut anywhere, into events. Holds at most `max_bytes` of an event that
+    is not complete.
 
     - Lines end with LF, CRLF or CR.
-    - Comments and events with neither data nor an id are skipped. An event with an id alone has empty data.
-    - A larger event is discarded while it arrives and becomes an `OversizedEvent`. With `limit_of`, an event may have as many
-      bytes as that says of the beginning of its data.
+    - Comments and events with neither data nor an id are skipped. An event with an id alone has
+      empty data.
+    - A larger event is discarded while it arrives and becomes an `OversizedEvent`. With `limit_of`,
+      an event may have as many bytes as that says of the beginning of its data.
     - An event that is not complete when the stream ends is discarded.
     """
 
@@ -79,8 +82,9 @@ class EventStream:
         return self._completed()
 
     def feed_pairs(self, data: bytes) -> Iterable[tuple[bytes | None, bytes]]:
-        """As `feed`, with only the type, if it has one, and the data of each event. One search finds the events of nearly all
-        streams of models, at a third of the cost. Raises OversizedEventError."""
+        """As `feed`, with only the type, if it has one, and the data of each event. One search
+        finds the events of nearly all streams of models, at a third of the cost. Raises
+        OversizedEventError."""
         self._add(data)
         plain = self._plain()
         if plain is not None:
@@ -97,7 +101,8 @@ class EventStream:
         self._has_returns = self._has_returns or b"\r" in data
 
     def _plain(self) -> Iterable[tuple[bytes | None, bytes]] | None:
-        """The complete events of the buffer, if all of them are plain; else None, and they are left."""
+        """The complete events of the buffer, if all of them are plain; else None, and they are
+        left."""
         buffer = self._buffer
         if self._has_returns or self._dropped or len(buffer) > self._max_bytes:
             return None

@@ -1,4 +1,5 @@
-"""Values created at their first use, for example from a heavy library. Standard library only, for every layer."""
+"""Values created at their first use, for example from a heavy library. Standard library only, for
+every layer."""
 
 import asyncio
 import threading

@@ -1,4 +1,5 @@
-"""Bounded dictionary of what can be read or computed again. Standard library only, for every layer."""
+"""Bounded dictionary of what can be read or computed again. Standard library only, for every
+layer."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -9,11 +10,13 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """At most `capacity` entries, each counted as `weight` says; the least recently used ones are dropped for new ones.
+    """At most `capacity` entries, each counted as `weight` says; the least recently used ones are
+    dropped for new ones.
 
     - Reading and writing an entry is use; `in` and iteration are not.
     - An entry heavier than `capacity` is not stored.
-    - `on_drop` is called for entries that had to make room, not for those removed by `pop` or `clear`.
+    - `on_drop` is called for entries that had to make room, not for those removed by `pop` or
+      `clear`.
 
     Not for several threads.
     """
@@ -38,7 +41,8 @@ class LruCache(Generic[Key, Value]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[Key]:
-        """A copy of the keys, the least recently used first; entries may be removed during the iteration."""
+        """A copy of the keys, the least recently used first; entries may be removed during the
+        iteration."""
         return iter(list(self._entries))
 
     def items(self) -> list[tuple[Key, Value]]:

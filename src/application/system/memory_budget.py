@@ -9,8 +9,8 @@ from types import TracebackType
 
 class MemoryBudget:
     """Rules:
-    - Holds are admitted while they fit into `limit` together. A hold alone is admitted whatever its size, also beside
-      what settled holds keep within `limit`.
+    - Holds are admitted while they fit into `limit` together. A hold alone is admitted whatever its
+      size, also beside what settled holds keep within `limit`.
     - What waits for room is admitted in order.
     """
 

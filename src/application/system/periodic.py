@@ -18,8 +18,8 @@ async def when_due(
 ) -> None:
     """Call `step`, wait the seconds that it returns, and repeat until cancelled.
 
-    A failure is logged with the name of the task, without a traceback if it is only that the database is away; the next
-    call comes after `retry_s`.
+    A failure is logged with the name of the task, without a traceback if it is only that the
+    database is away; the next call comes after `retry_s`.
     """
     while True:
         try:
@@ -46,8 +46,9 @@ async def every(
 ) -> None:
     """Wait, call `step`, and repeat until cancelled.
 
-    The first wait is `first_after_s`, that after a failure `retry_s`, if given. Each is prolonged by up to its share
-    `jitter`, so that many processes do not act at once. Failures are logged as by `when_due`.
+    The first wait is `first_after_s`, that after a failure `retry_s`, if given. Each is prolonged
+    by up to its share `jitter`, so that many processes do not act at once. Failures are logged as
+    by `when_due`.
     """
 
     async def prolonged(wait_s: float) -> None:

@@ -26,11 +26,11 @@ class Rates(Protocol):
     """Counts calls against the limits of buckets."""
 
     def turn(self, buckets: Sequence[Bucket], max_wait_s: float = 0.0) -> float | Awaitable[float]:
-        """Take the next place in each bucket, or in none. Returns the seconds until the call may go; something to await
-        if another place has to be asked first.
+        """Take the next place in each bucket, or in none. Returns the seconds until the call may
+        go; something to await if another place has to be asked first.
 
-        Raises (also while it is awaited) TooSoon unless that is now, or before `max_wait_s`; UNAVAILABLE
-        `storage_unavailable`."""
+        Raises (also while it is awaited) TooSoon unless that is now, or before `max_wait_s`;
+        UNAVAILABLE `storage_unavailable`."""
         ...
 
 
@@ -38,7 +38,8 @@ class RateUse(Protocol):
     """Reads how far the limits of buckets are used."""
 
     async def used(self, buckets: Sequence[Bucket]) -> tuple[int, ...]:
-        """Of each bucket, the places that are taken now and not free again. Raises UNAVAILABLE `storage_unavailable`."""
+        """Of each bucket, the places that are taken now and not free again. Raises UNAVAILABLE
+        `storage_unavailable`."""
         ...
 
 

@@ -10,7 +10,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """A part that fails (`database`, `migrations`, `queue`, `worker`, `stopping`), and a sentence for operators."""
+    """A part that fails (`database`, `migrations`, `queue`, `worker`, `stopping`), and a sentence
+    for operators."""
 
     part: str
     detail: str

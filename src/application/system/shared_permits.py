@@ -1,4 +1,5 @@
-"""Limits of what is under way at one time in all processes on a database: each process leases permits in lots. ADR 0081."""
+"""Limits of what is under way at one time in all processes on a database: each process leases
+permits in lots. ADR 0081."""
 
 import asyncio
 import logging
@@ -25,12 +26,14 @@ class PermitLeases(Protocol):
     """What each process (holder) has of shared limits, on the clock of the database."""
 
     async def lease(self, limited: str, holder: str, *, limit: int, held: int, wanted: int) -> int:
-        """Store that the holder has `held` permits and as many more as `limit` allows, at most `wanted`. Those of `held` that
-        have expired are leased like new ones. Returns how many it has now. Raises UNAVAILABLE `storage_unavailable`."""
+        """Store that the holder has `held` permits and as many more as `limit` allows, at most
+        `wanted`. Those of `held` that have expired are leased like new ones. Returns how many it
+        has now. Raises UNAVAILABLE `storage_unavailable`."""
         ...
 
     async def renew(self, holder: str, limited: frozenset[str]) -> frozenset[str]:
-        """Prolong the holder's permits of these limits. Returns those in which it still has permits: others have expired."""
+        """Prolong the holder's permits of these limits. Returns those in which it still has
+        permits: others have expired."""
         ...
 
     async def withdraw(self, holder: str) -> None:
@@ -57,8 +60,8 @@ class PermitSignals(Protocol):
 class Permits:
     """What this process has of one limit.
 
-    `spare` is called when another process waits for a permit (True) and now and then (False): it gives back what is not
-    used. `freed` is called when another process gave some back.
+    `spare` is called when another process waits for a permit (True) and now and then (False): it
+    gives back what is not used. `freed` is called when another process gave some back.
     """
 
     __slots__ = ("freed", "held", "is_stored", "limit", "limited", "lock", "spare")
@@ -102,8 +105,8 @@ class SharedPermits:
         return True
 
     async def lease(self, permits: Permits, wanted: int) -> int:
-        """Get up to `wanted` more; returns how many. A caller that is cancelled does not interrupt the question. Raises
-        UNAVAILABLE `storage_unavailable`."""
+        """Get up to `wanted` more; returns how many. A caller that is cancelled does not interrupt
+        the question. Raises UNAVAILABLE `storage_unavailable`."""
         asking = self._in_background(self._leased(permits, wanted))
         await asyncio.wait({asking})
         return asking.result()
@@ -124,7 +127,8 @@ class SharedPermits:
         await every(RENEW_S, self.renew, task="shared-permits")
 
     async def renew(self) -> None:
-        """Prolong all permits, and give back unused ones. What has expired meanwhile is leased again when it is needed."""
+        """Prolong all permits, and give back unused ones. What has expired meanwhile is leased
+        again when it is needed."""
         for permits in list(self._permits.values()):
             permits.spare(False)
         self._renewals += 1
@@ -167,7 +171,8 @@ class SharedPermits:
             return await self._stored(permits, wanted) if wanted > 0 else 0
 
     async def _stored(self, permits: Permits, wanted: int) -> int:
-        """Store what this process has and up to `wanted` more, under the lock; returns how many more it got."""
+        """Store what this process has and up to `wanted` more, under the lock; returns how many
+        more it got."""
         held = permits.held
         permits.is_stored = False  # until an answer says what is stored
         total = await self._leases.lease(permits.limited, self._holder, limit=permits.limit, held=held, wanted=wanted)

@@ -1,4 +1,5 @@
-"""Rates of calls over all processes on a database: places are leased in lots, so that most calls read nothing. ADR 0081."""
+"""Rates of calls over all processes on a database: places are leased in lots, so that most calls
+read nothing. ADR 0081."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,7 +15,8 @@ from domain.rate_limit import RateLimit, RateLot
 LOT_S = 0.2
 """A lot has the places of this time at most, or one."""
 VOID_AFTER_S = 1.0
-"""A place that was not used for this time is lost, so that processes do not save places for a burst."""
+"""A place that was not used for this time is lost, so that processes do not save places for a
+burst."""
 PAUSE_S = 0.1
 """Between two questions for places of a bucket that has few."""
 _FORGET_EVERY_S = 600.0
@@ -24,8 +26,8 @@ class RateLeases(Protocol):
     """Buckets that processes share, on the clock of the database."""
 
     async def lease(self, bucket: str, limit: RateLimit, *, wanted: int, within_s: float) -> RateLot:
-        """Take the bucket's next places, at most `wanted` and none later than `within_s` from now. Raises UNAVAILABLE
-        `storage_unavailable`."""
+        """Take the bucket's next places, at most `wanted` and none later than `within_s` from now.
+        Raises UNAVAILABLE `storage_unavailable`."""
         ...
 
     async def forget_full(self) -> None:
@@ -43,7 +45,8 @@ class SharedRates:
     - The next lot is leased in the background when half of one is used.
     - Lots grow while they are used up, to the places of LOT_S; a dead process takes one lot along.
     - A bucket without places is asked again after a pause; calls are refused until then.
-    - While the database is away, calls with time to wait retry; others are refused with its error once the lot is used.
+    - While the database is away, calls with time to wait retry; others are refused with its error
+      once the lot is used.
     """
 
     def __init__(
@@ -190,7 +193,8 @@ class _Lots:
         return 2 * lot.left <= lot.size > 1 and self._spare is None and self.leasing is None and now >= self.ask_at
 
     def next_size(self, now: float) -> int:
-        """As many places as a second needs: more when a lot was used up in time, fewer when some were lost."""
+        """As many places as a second needs: more when a lot was used up in time, fewer when some
+        were lost."""
         lot = self._lot
         if lot.size:
             used = lot.size - lot.left
@@ -210,7 +214,8 @@ class _Lots:
                 self._spare = lot
 
     def refused_for_s(self, now: float, max_wait_s: float) -> float:
-        """Seconds until a place that a caller with `max_wait_s` cannot get sooner, as far as that is known; else 0."""
+        """Seconds until a place that a caller with `max_wait_s` cannot get sooner, as far as that
+        is known; else 0."""
         wait_s = self.next_at - now
         if wait_s > 0 and wait_s >= max_wait_s:
             return wait_s

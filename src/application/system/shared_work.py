@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 class SharedWork(Generic[K, T]):
     """Rules:
-    - For a key there is one piece of work at a time. Who wants it meanwhile gets its result, or its error.
+    - For a key there is one piece of work at a time. Who wants it meanwhile gets its result, or its
+      error.
     - A waiter that leaves does not stop it.
     """
 

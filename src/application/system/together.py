@@ -8,8 +8,8 @@ _Result = TypeVar("_Result")
 
 
 async def together(waits: Iterable[Coroutine[Any, Any, _Result]]) -> list[_Result]:
-    """The results in order. The first error cancels the other waits and is raised itself, not in a group: callers
-    expect the ServiceError."""
+    """The results in order. The first error cancels the other waits and is raised itself, not in a
+    group: callers expect the ServiceError."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(wait) for wait in waits]

@@ -14,8 +14,9 @@ _Item = TypeVar("_Item")
 
 
 async def in_turns(items: Iterable[_Item]) -> AsyncIterator[_Item]:
-    """The items. After each slice of what the caller does with them, other tasks run for three times as long: with one
-    turn each, a task that waits for the loop again and again would wait for a slice each time."""
+    """The items. After each slice of what the caller does with them, other tasks run for three
+    times as long: with one turn each, a task that waits for the loop again and again would wait for
+    a slice each time."""
     began = time.thread_time()
     for item in items:
         yield item
@@ -25,7 +26,8 @@ async def in_turns(items: Iterable[_Item]) -> AsyncIterator[_Item]:
 
 
 class Turn:
-    """Work of a few long pieces: its time on the processor since it was made, or since its last rest."""
+    """Work of a few long pieces: its time on the processor since it was made, or since its last
+    rest."""
 
     def __init__(self) -> None:
         self._began = time.thread_time()

@@ -1,4 +1,5 @@
-"""Why no connection to a host came about, for people: told from the system's own errors, never from their texts."""
+"""Why no connection to a host came about, for people: told from the system's own errors, never from
+their texts."""
 
 import socket
 import ssl

@@ -25,8 +25,8 @@ class AppendMessageCommand:
 class AppendMessage:
     """Rules:
     - Requires `runner`; the message is added at the end of the thread.
-    - Text from both roles, images and files from users only. Only runs add tool uses and results, so every
-      use has exactly one result.
+    - Text from both roles, images and files from users only. Only runs add tool uses and results,
+      so every use has exactly one result.
     - A thread with an unfinished run accepts no message.
 
     Raises: ServiceError role_insufficient, message_invalid, thread_not_found, thread_busy,

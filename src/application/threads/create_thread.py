@@ -15,8 +15,8 @@ from domain.threads.thread import Thread
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateThreadCommand:
-    """`metadata` is stored unchanged for the client. `team` is the group that the thread belongs to; without it, that of the
-    first run's agent."""
+    """`metadata` is stored unchanged for the client. `team` is the group that the thread belongs
+    to; without it, that of the first run's agent."""
 
     principal: Principal
     team: str | None = None
@@ -24,7 +24,8 @@ class CreateThreadCommand:
 
 
 class CreateThread:
-    """Requires `runner`; `TeamChecks` has the rules of teams. Raises: ServiceError role_insufficient, thread_invalid."""
+    """Requires `runner`; `TeamChecks` has the rules of teams. Raises: ServiceError
+    role_insufficient, thread_invalid."""
 
     def __init__(self, *, threads: ThreadStore, team_checks: TeamChecks, clock: Clock, ids: IdSource) -> None:
         self._team_checks = team_checks

@@ -1,4 +1,5 @@
-"""ForkThread: begin a thread with the messages of another one, up to a message that is said differently."""
+"""ForkThread: begin a thread with the messages of another one, up to a message that is said
+differently."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ from domain.threads.thread import ForkPoint, Thread, thread_quarantined
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkThreadCommand:
-    """`before` is the first message that is not copied; without it all are. `metadata` is that of the thread by default.
-    Without `with_sources` the fork has no files."""
+    """`before` is the first message that is not copied; without it all are. `metadata` is that of
+    the thread by default. Without `with_sources` the fork has no files."""
 
     principal: Principal
     thread_id: ThreadId
@@ -30,16 +31,18 @@ class ForkThreadCommand:
 class ForkThread:
     """Rules:
     - Requires `runner`. The thread stays as it is; the fork has its team.
-    - Only a message of a user is left out with what follows it, so that each tool call has its result.
+    - Only a message of a user is left out with what follows it, so that each tool call has its
+      result.
     - A thread in quarantine is not forked: its messages would leave it.
     - While a run is unfinished, the thread is forked only before a message.
-    - Files of the thread are copied that were there when it was forked, or with `before` when that message was said. The fork and
-      the thread keep theirs when the other one is changed or deleted. Files attached to messages are part of them.
+    - Files of the thread are copied that were there when it was forked, or with `before` when that
+      message was said. The fork and the thread keep theirs when the other one is changed or
+      deleted. Files attached to messages are part of them.
     - Files of a thread that is in quarantine or belongs to another team by then are not copied.
     - Without all of its files there is no fork.
 
-    Raises: ServiceError role_insufficient, thread_not_found, message_not_found, fork_place_invalid, thread_busy,
-    thread_quarantined, fork_sources_too_large.
+    Raises: ServiceError role_insufficient, thread_not_found, message_not_found, fork_place_invalid,
+    thread_busy, thread_quarantined, fork_sources_too_large.
     """
 
     def __init__(self, *, threads: ThreadStore, sources: SourceCopier, clock: Clock, ids: IdSource) -> None:

@@ -24,7 +24,8 @@ class ReleasedThread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkedThread:
-    """A fork, and the message of the other thread that it replaces; None where all messages were copied."""
+    """A fork, and the message of the other thread that it replaces; None where all messages were
+    copied."""
 
     thread: Thread
     replaced: Message | None
@@ -32,7 +33,8 @@ class ForkedThread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A thread with the beginning of its first message: its title. `opening` is None without such a text."""
+    """A thread with the beginning of its first message: its title. `opening` is None without such a
+    text."""
 
     thread: Thread
     opening: str | None
@@ -42,15 +44,18 @@ class ThreadStore(Protocol):
     """Threads and their messages. A thread of another organization does not exist."""
 
     async def add(self, thread: Thread) -> None:
-        """Store a new thread. Raises CONFLICT `team_gone` without a group of the name of its team."""
+        """Store a new thread. Raises CONFLICT `team_gone` without a group of the name of its
+        team."""
 
     async def get(self, organization_id: OrganizationId, thread_id: ThreadId) -> Thread | None:
         """The thread, or None."""
 
     async def fork(self, new: Thread) -> Message | None:
-        """Store a new thread with copies of the messages before its fork point: with their ids and items, without their
-        runs. Returns the message at the fork point, None after all messages. Raises NOT_FOUND without the thread or the message, INVALID `fork_place_invalid`, CONFLICT
-        `thread_quarantined`, and `thread_busy` where all messages are copied while a run is unfinished."""
+        """Store a new thread with copies of the messages before its fork point: with their ids and
+        items, without their runs. Returns the message at the fork point, None after all messages.
+        Raises NOT_FOUND without the thread or the message, INVALID `fork_place_invalid`, CONFLICT
+        `thread_quarantined`, and `thread_busy` where all messages are copied while a run is
+        unfinished."""
 
     async def conversations(
         self,
@@ -60,15 +65,16 @@ class ThreadStore(Protocol):
         *,
         forked_from: ThreadId | None = None,
     ) -> Page[Conversation]:
-        """Threads by the beginning of their first message, newest first. With `search` only those with this text there
-        among the `SEARCHED` newest; upper and lower case of ASCII letters are the same, of others where the database
-        knows them. With `forked_from` only forks of this thread."""
+        """Threads by the beginning of their first message, newest first. With `search` only those
+        with this text there among the `SEARCHED` newest; upper and lower case of ASCII letters are
+        the same, of others where the database knows them. With `forked_from` only forks of this
+        thread."""
 
     async def quarantined(
         self, organization_id: OrganizationId, limit: int, *, teams: Teams = None
     ) -> tuple[Thread, ...]:
-        """Threads in quarantine, the newest quarantine first; of those that teams own, only those of `teams`. Reads no other
-        threads."""
+        """Threads in quarantine, the newest quarantine first; of those that teams own, only those
+        of `teams`. Reads no other threads."""
 
     async def append(self, organization_id: OrganizationId, message: Message) -> None:
         """Add a message at the end. Raises NOT_FOUND without the thread, CONFLICT `thread_busy`
@@ -77,7 +83,8 @@ class ThreadStore(Protocol):
     async def messages(
         self, organization_id: OrganizationId, thread_id: ThreadId, request: PageRequest
     ) -> Page[Message]:
-        """Messages in order, oldest first, without superseded ones and without the provider's items."""
+        """Messages in order, oldest first, without superseded ones and without the provider's
+        items."""
 
     async def release(
         self, organization_id: OrganizationId, thread_id: ThreadId, audit: AuditEvent

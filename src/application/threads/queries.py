@@ -48,8 +48,8 @@ class ListConversations:
         forked_from: ThreadId | None = None,
         page: PageRequest = FIRST_PAGE,
     ) -> Page[Conversation]:
-        """With `search` only those with this text near the beginning of their first message; with `forked_from` only
-        forks of this thread."""
+        """With `search` only those with this text near the beginning of their first message; with
+        `forked_from` only forks of this thread."""
         principal.require(Role.VIEWER)
         return await self._threads.conversations(
             principal.organization_id, search.strip(), page.seen_by(principal), forked_from=forked_from

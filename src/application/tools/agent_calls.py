@@ -21,12 +21,15 @@ class AgentCaller:
     """The caller of an agent: a gateway session, or a run that this process executes (`run_id`).
 
     - `principal` starts the called run, which belongs to the caller.
-    - `agent_id` is the agent of the session or run. Its allowlist and policies apply to the called run, too.
+    - `agent_id` is the agent of the session or run. Its allowlist and policies apply to the called
+      run, too.
     - `thread_id` is the thread of the session or run, whose team the called run belongs to.
-    - `depth` is the number of nested agent calls; 0 for a session's own client, and for a run that nothing called.
+    - `depth` is the number of nested agent calls; 0 for a session's own client, and for a run that
+      nothing called.
     - `retry_key` identifies repeated requests of one call within a session.
     - Without `waits`, the call returns the state of the run once it is stored.
-    - `moves` says whether an interrupted call is made again by another worker, which then finds its run.
+    - `moves` says whether an interrupted call is made again by another worker, which then finds its
+      run.
     """
 
     principal: Principal
@@ -74,6 +77,6 @@ def as_mcp_reply(reply: AgentReply) -> McpReply:
 
 class AgentCalls(Protocol):
     async def call(self, call: AgentCall) -> AgentReply:
-        """Start a run of the agent and wait for its answer. Cancelling the wait cancels the run, unless the caller moves.
-        Raises: UNAVAILABLE `storage_unavailable`."""
+        """Start a run of the agent and wait for its answer. Cancelling the wait cancels the run,
+        unless the caller moves. Raises: UNAVAILABLE `storage_unavailable`."""
         ...

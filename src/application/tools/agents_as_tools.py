@@ -1,4 +1,5 @@
-"""Agents as tools (`agent__NAME`) for clients of the gateway, and for agents of workflows that they are wired to."""
+"""Agents as tools (`agent__NAME`) for clients of the gateway, and for agents of workflows that they
+are wired to."""
 
 from application.agents.ports import AgentStore
 from application.identity.ports import OrganizationStore
@@ -40,7 +41,8 @@ PARAMETERS: JsonObject = {
 
 class AgentsAsTools:
     """Rules:
-    - Disabled and deleted agents are not tools. An agent of a team is a tool for agents of this team only.
+    - Disabled and deleted agents are not tools. An agent of a team is a tool for agents of this
+      team only.
     - The wait for an answer is the time limit of the run (agent and organization) plus a minute.
     """
 
@@ -61,7 +63,8 @@ class AgentsAsTools:
         )
 
     async def of_organization(self, organization_id: OrganizationId, *, teams: Teams = None) -> tuple[Tool, ...]:
-        """All enabled agents of the organization, ordered by name; of those that teams own, those of `teams`."""
+        """All enabled agents of the organization, ordered by name; of those that teams own, those
+        of `teams`."""
         organization = await self._organizations.get(organization_id)
         found: list[Agent] = []
         request = PageRequest(limit=MAX_PAGE_SIZE, teams=teams)

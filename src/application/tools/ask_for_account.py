@@ -1,4 +1,5 @@
-"""AskForAccount: what happens to a call whose server needs an account of a person that is not connected."""
+"""AskForAccount: what happens to a call whose server needs an account of a person that is not
+connected."""
 
 from dataclasses import replace
 
@@ -24,10 +25,11 @@ class CallWithoutAccount(Exception):
 
 class AskForAccount:
     """Rules:
-    - The person who acts is asked to visit the page where they connect their account. The call waits, and is sent once
-      they have.
+    - The person who acts is asked to visit the page where they connect their account. The call
+      waits, and is sent once they have.
     - A client of the gateway is asked during the call, if it takes such questions.
-    - A call for which no person acts (it was started by a key) fails, and says that a person must start it.
+    - A call for which no person acts (it was started by a key) fails, and says that a person must
+      start it.
     - A person may decline; the call fails then.
     - Answers to this question are never sent to the server.
     """
@@ -39,8 +41,8 @@ class AskForAccount:
     async def connected(
         self, failure: McpFailure, server: McpServer, context: ToolCallContext, given: InputRound | None
     ) -> bool:
-        """Whether the account was connected meanwhile; False if the failure is not about an account. Raises InputAwaited
-        with the question, CallWithoutAccount."""
+        """Whether the account was connected meanwhile; False if the failure is not about an
+        account. Raises InputAwaited with the question, CallWithoutAccount."""
         if failure.kind is not McpFailureKind.NEEDS_AUTH or server.config.credentials is not Credentials.PERSON:
             return False
         slug = server.config.slug
@@ -79,7 +81,8 @@ def _how(server: McpServer) -> str:
 
 
 def without_account(given: InputRound | None) -> InputRound | None:
-    """What the server gets of the answers. Raises CallWithoutAccount if the person declined to connect their account."""
+    """What the server gets of the answers. Raises CallWithoutAccount if the person declined to
+    connect their account."""
     answer = None if given is None else given.answers.get(ACCOUNT_QUESTION)
     if given is None or answer is None:
         return given

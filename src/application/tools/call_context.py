@@ -16,7 +16,8 @@ IDEMPOTENCY_META = "dragoman/idempotency-key"
 """Key of the call id in `_meta`; a server can use it to recognize a repeated call."""
 KEEPS_STATE_META = "dragoman/keeps-state"
 ASKS_META = "dragoman/asks"
-"""Keys in `_meta` for the transport of remote agents: the caller stores where a call continues; it asks people."""
+"""Keys in `_meta` for the transport of remote agents: the caller stores where a call continues; it
+asks people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +28,16 @@ class ToolCallContext:
     - `input`: what the server asked before, with the answers.
     - `max_results`, `max_result_bytes`: how much of the result policy allows.
     - `holds_canary`: for native tools, see `NativeToolContext`.
-    - `on_reply`: receives the whole reply of an MCP server or an agent, unless policy limits the results.
+    - `on_reply`: receives the whole reply of an MCP server or an agent, unless policy limits the
+      results.
     - `logs`: receives what an MCP server logs during the call.
     - `relay`: answers what an MCP server asks during the call.
     - `caller`: for calls of agents; without it they are refused.
-    - `connect`: asks the caller to visit a page where they connect an account, and waits for the topic that says so, or
-      until the account can be read. False if the caller cannot be asked, or does not.
-    - `keeps_state`: the caller stores where the call of a remote agent continues, on an `InputAwaited` without a question.
+    - `connect`: asks the caller to visit a page where they connect an account, and waits for the
+      topic that says so, or until the account can be read. False if the caller cannot be asked, or
+      does not.
+    - `keeps_state`: the caller stores where the call of a remote agent continues, on an
+      `InputAwaited` without a question.
     - `moves`: whether an interrupted call is continued elsewhere.
     """
 

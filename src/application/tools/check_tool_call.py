@@ -77,7 +77,8 @@ class CheckToolCall:
         return found_tools(toolset.index, use.params, name_of)
 
     def recheck(self, name: str, params: JsonObject, toolset: Toolset, *, calls_so_far: int = 0) -> CheckedCall:
-        """Check a call under the tool's own name; one that was recorded before is counted already."""
+        """Check a call under the tool's own name; one that was recorded before is counted
+        already."""
         return self._checked(name, params, toolset, None, {name: calls_so_far})
 
     def _checked(

@@ -12,7 +12,8 @@ from domain.policy.selection import fitting
 def condition_sentences(
     name: str, rules: Iterable[tuple[PolicyLayer, ToolPolicies]], now: Circumstances
 ) -> tuple[str, ...]:
-    """One sentence for each rule with a condition that fits the tool: whether it applies, and why not."""
+    """One sentence for each rule with a condition that fits the tool: whether it applies, and why
+    not."""
     return tuple(
         _sentence(Source(layer=layer, pattern=pattern), rule.unmet(now))
         for layer, policies in rules

@@ -28,11 +28,12 @@ from application.tools.result_limits import limited_reply
 from application.tools.result_text import reply_result
 from domain.errors import ServiceError, is_storage_away
 from domain.json_value import JsonObject
+from domain.mcp.behavior import ElicitationPolicy, OutputValidation
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.elicitation import MAX_ROUNDS, InputRound
 from domain.mcp.kinds import kind_refusal
 from domain.mcp.pinning import DefinitionState, pinned_tool
-from domain.mcp.server import ElicitationPolicy, McpServer, McpServerKind, OutputValidation
+from domain.mcp.server import McpServer, McpServerKind
 from domain.tools.result import ToolResult
 from domain.tools.tool import McpBinding, Tool
 
@@ -82,7 +83,8 @@ class ExecuteMcpTool:
         self._slow_s = slow_ms / 1000
 
     async def execute(self, tool: Tool, arguments: JsonObject, context: ToolCallContext) -> ToolResult:
-        """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE `storage_unavailable`: that is no outcome of the call."""
+        """The outcome. Raises InputAwaited, CapabilitiesMissing, and UNAVAILABLE
+        `storage_unavailable`: that is no outcome of the call."""
         binding = tool.mcp
         if binding is None:
             logger.error("MCP tool without a server", extra=_ids(tool, context))
@@ -169,7 +171,8 @@ class ExecuteMcpTool:
     async def _again(
         self, failure: McpFailure, server: McpServer, context: ToolCallContext, given: InputRound | None
     ) -> InputRound | None:
-        """What a failed call is sent again with. Raises: the failure, InputAwaited, CapabilitiesMissing, CallWithoutAccount."""
+        """What a failed call is sent again with. Raises: the failure, InputAwaited,
+        CapabilitiesMissing, CallWithoutAccount."""
         if await self._accounts.connected(failure, server, context, given):
             return given
         return _without_state(failure, context.relay, given)
@@ -177,7 +180,8 @@ class ExecuteMcpTool:
     async def _result(
         self, context: ToolCallContext, binding: McpBinding, server: McpServer, reply: McpReply
     ) -> ToolResult:
-        """Validate the reply and convert it, with rests between, since both take milliseconds for large values."""
+        """Validate the reply and convert it, with rests between, since both take milliseconds for
+        large values."""
         if reply.is_error:
             if context.on_reply is not None and context.max_results is None:
                 context.on_reply(reply)
@@ -196,7 +200,8 @@ class ExecuteMcpTool:
         return result
 
     async def _refusal(self, tool: Tool, binding: McpBinding, scope: ConnectionScope) -> ToolResult | None:
-        """The reason not to call the tool: removed, in quarantine, or changed since the run began."""
+        """The reason not to call the tool: removed, in quarantine, or changed since the run
+        began."""
         if binding.definition is None or binding.inline is not None:
             return None  # approved with the workflow run; the connection checks the definition
         catalog = await self._catalogs.load(scope.organization_id, binding.server_id)
@@ -236,7 +241,8 @@ class ExecuteMcpTool:
         keeps_state: bool,
     ) -> InputRound | ToolResult:
         """The next round for a server that only wants a repetition, or the result if the input is
-        not available. Raises: InputAwaited for questions to a person, and for a round that is to be stored."""
+        not available. Raises: InputAwaited for questions to a person, and for a round that is to be
+        stored."""
         awaited = InputRound(
             number=1 if before is None else before.number + 1,
             questions=asked.questions,
@@ -259,8 +265,8 @@ class ExecuteMcpTool:
         raise InputAwaited(awaited)
 
     async def _server(self, scope: ConnectionScope, binding: McpBinding) -> McpServer | None:
-        """None if it was removed, or offers the tool no longer. The switch is read last, so that its kinds are
-        those of now."""
+        """None if it was removed, or offers the tool no longer. The switch is read last, so that
+        its kinds are those of now."""
         server = binding.inline or await self._servers.get(scope.organization_id, binding.server_id)
         kinds = await self._switch.permitted(scope.organization_id)
         if kinds is None:

@@ -37,8 +37,8 @@ from domain.tools.tool import Tool
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainAgentCommand:
     """`settings` may be unsaved and invalid. Only tools, servers, agents, allowlist and policies
-    are used, as far as they exist. `person` is the id of who acts, by default the caller; `at` is when, by default
-    now."""
+    are used, as far as they exist. `person` is the id of who acts, by default the caller; `at` is
+    when, by default now."""
 
     principal: Principal
     settings: AgentSettings
@@ -79,8 +79,9 @@ class ExplainedAgent:
 class ExplainAgent:
     """Rules:
     - Requires `viewer`.
-    - Evaluates policy as calls do for one person at one time, with the current policies of the organization. Nothing is saved,
-      and no server is contacted. `ExplainedPeople` says who asks for whom.
+    - Evaluates policy as calls do for one person at one time, with the current policies of the
+      organization. Nothing is saved, and no server is contacted. `ExplainedPeople` says who asks
+      for whom.
     - All is hidden for who does not see the agent.
     - Warns about rules and entries without effect: no matching tool; overridden by more specific
       rules; already decided as strictly by the organization; about denied tools; fields that a more
@@ -133,8 +134,8 @@ class _Said:
     absence: str | None
 
     def layers(self, chosen: Callable[[ToolPolicies], ToolPolicies]) -> PolicyLayers:
-        """Layers of the chosen rules. Built here, not by the toolset builder: drafts would displace the cached toolsets
-        of runs."""
+        """Layers of the chosen rules. Built here, not by the toolset builder: drafts would displace
+        the cached toolsets of runs."""
         return PolicyLayers(
             organization=chosen(self.organization),
             agent=chosen(self.agent),

@@ -34,8 +34,8 @@ from domain.tools.tool import Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainToolCommand:
-    """`name` is the model-facing name; `agent` is an id or a name. `person` is the id of who acts, by default the
-    caller; `at` is when, by default now."""
+    """`name` is the model-facing name; `agent` is an id or a name. `person` is the id of who acts,
+    by default the caller; `at` is when, by default now."""
 
     principal: Principal
     name: str
@@ -73,12 +73,14 @@ class ToolExplanation:
 class ExplainTool:
     """Rules:
     - Requires `viewer`.
-    - Evaluates policy as calls do, for one person at one time. `ExplainedPeople` says who asks for whom.
-    - A tool of the organization that the agent does not list is hidden, and so is each for who does not see the agent.
+    - Evaluates policy as calls do, for one person at one time. `ExplainedPeople` says who asks for
+      whom.
+    - A tool of the organization that the agent does not list is hidden, and so is each for who does
+      not see the agent.
     - No server is contacted.
 
-    Raises: FORBIDDEN `role_insufficient`, NOT_FOUND `agent_not_found`, `tool_not_found` (with the nearest name),
-    `user_not_found`, `api_key_not_found`.
+    Raises: FORBIDDEN `role_insufficient`, NOT_FOUND `agent_not_found`, `tool_not_found` (with the
+    nearest name), `user_not_found`, `api_key_not_found`.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""ExplainedPeople: the person or key that a policy is explained for, and whether the agent is there for them."""
+"""ExplainedPeople: the person or key that a policy is explained for, and whether the agent is there
+for them."""
 
 from application.identity.caller_teams import CallerTeams
 from application.identity.ports import IdentityStore, UserStore
@@ -15,7 +16,8 @@ _SCHEDULE = "schedule:"
 class ExplainedPeople:
     """Rules:
     - Everyone asks for themselves, and for the keys that they created.
-    - For another person or key this needs `groups.manage`, as reading groups: the answer shows who is in which.
+    - For another person or key this needs `groups.manage`, as reading groups: the answer shows who
+      is in which.
     - A schedule is no person: everyone asks for it.
     """
 
@@ -25,8 +27,8 @@ class ExplainedPeople:
         self._teams = caller_teams
 
     async def acting(self, principal: Principal, asked: ApiKeyId | None) -> ApiKeyId:
-        """Who acts; the caller if no one is named. Raises FORBIDDEN `role_insufficient`, NOT_FOUND `user_not_found`,
-        `api_key_not_found`."""
+        """Who acts; the caller if no one is named. Raises FORBIDDEN `role_insufficient`, NOT_FOUND
+        `user_not_found`, `api_key_not_found`."""
         if asked is None or asked == principal.key_id or asked.startswith(_SCHEDULE):
             return asked or principal.key_id
         if (user_id := person_of(asked)) is not None:
@@ -42,7 +44,8 @@ class ExplainedPeople:
         return asked
 
     async def absence(self, principal: Principal, actor: ApiKeyId, team: str | None) -> str | None:
-        """Why what `team` owns is not there for who acts, as a sentence; None if it is. The caller is known to see it."""
+        """Why what `team` owns is not there for who acts, as a sentence; None if it is. The caller
+        is known to see it."""
         if team is None or actor == principal.key_id or actor.startswith(_SCHEDULE):
             return None
         if sees(await self._teams.of_actor(principal.organization_id, actor), team):

@@ -74,7 +74,8 @@ def mcp_disabled() -> ToolResult:
 
 
 def person_required(slug: str) -> ToolResult:
-    """The server is used with each person's account, and a key started the call; nothing was sent."""
+    """The server is used with each person's account, and a key started the call; nothing was
+    sent."""
     text = (
         f"The MCP server {slug} is used with each person's own account, and an API key has none: a person who signed in "
         "must start this. Continue without its tools."

@@ -1,4 +1,5 @@
-"""ListTools: lists native tools and the tools of the organization's MCP servers, with their health."""
+"""ListTools: lists native tools and the tools of the organization's MCP servers, with their
+health."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,7 +25,8 @@ _AVAILABLE = frozenset({ServerState.DISCONNECTED, ServerState.CONNECTING, Server
 class ToolListing:
     """A tool and its health.
 
-    - `health`: for MCP tools that await no approval, the state of the server's connection in this process.
+    - `health`: for MCP tools that await no approval, the state of the server's connection in this
+      process.
     - `available`: whether a call would be tried now.
     - `as_of`, `age_s`: time and age of the server's last listing.
     """
@@ -63,8 +65,8 @@ class ListTools:
         self._clock = clock
 
     async def execute(self, principal: Principal, agent: str | None = None) -> tuple[ToolListing, ...]:
-        """All tools, or those of `agent` (id or name) for the caller, in the order of the model's list: native
-        tools, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
+        """All tools, or those of `agent` (id or name) for the caller, in the order of the model's
+        list: native tools, then MCP tools by name. Raises NOT_FOUND for an unknown agent."""
         principal.require(Role.VIEWER)
         wanted = None if agent is None else await self._tools_of_agent(principal, agent)
         listings = [

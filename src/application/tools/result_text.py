@@ -20,8 +20,8 @@ def value_text(value: JsonValue) -> str:
 
 
 def reply_result(reply: McpReply) -> ToolResult:
-    """The reply as a succeeded result. Texts are joined by line breaks; what is not attached is described, and so are resources. `structuredContent` is
-    used if there is no text."""
+    """The reply as a succeeded result. Texts are joined by line breaks; what is not attached is
+    described, and so are resources. `structuredContent` is used if there is no text."""
     if len(reply.content) == 1 and (only := reply.content[0]).kind is ContentKind.TEXT and only.text:
         return ToolResult.succeeded(only.text)
     texts = [block.text for block in reply.content if block.kind is ContentKind.TEXT and block.text]

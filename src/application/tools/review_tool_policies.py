@@ -44,11 +44,13 @@ class ReviewToolPolicies:
       may be added later; it is warned about unless it may match tools of an unlisted server.
     - A rule that other rules of its layer leave without effect, entirely or partly, is warned
       about.
-    - Groups and people that do not exist are warned about: such approvers decide nothing, and no condition holds for
-      them.
-    - So are users to whom an organization gives a budget or limits, and who do not exist; after all others.
-    - A rule that allows under a condition is warned about if no rule without a condition denies its tools to others or
-      requires approval, in the layer or in the organization's: it restricts no person.
+    - Groups and people that do not exist are warned about: such approvers decide nothing, and no
+      condition holds for them.
+    - So are users to whom an organization gives a budget or limits, and who do not exist; after all
+      others.
+    - A rule that allows under a condition is warned about if no rule without a condition denies its
+      tools to others or requires approval, in the layer or in the organization's: it restricts no
+      person.
     - Only rules without conditions are compared with each other.
     - No server is contacted.
     """

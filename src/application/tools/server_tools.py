@@ -5,8 +5,9 @@ from collections.abc import Iterable
 
 from application.mcp.ports import McpConnections, ServerState
 from application.tools.toolset import ServerOverview
+from domain.mcp.behavior import ConnectionLoss
 from domain.mcp.catalog import McpCatalog, McpToolDefinition
-from domain.mcp.server import ConnectionLoss, Credentials, Isolation, McpServer, McpServerKind
+from domain.mcp.server import Credentials, Isolation, McpServer, McpServerKind
 from domain.mcp.server_pin import ServerPin
 from domain.tools.capabilities import ToolType
 from domain.tools.names import model_facing_name

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 
 class ToolHealth(StrEnum):
-    """`available` for native tools, `quarantined` for MCP tools that await approval, else the state of
-    the tool's server (`ServerState`)."""
+    """`available` for native tools, `quarantined` for MCP tools that await approval, else the state
+    of the tool's server (`ServerState`)."""
 
     AVAILABLE = "available"
     QUARANTINED = "quarantined"

@@ -1,4 +1,5 @@
-"""The policy outcome of a tool for an agent, apart from arguments, and sentences that describe it."""
+"""The policy outcome of a tool for an agent, apart from arguments, and sentences that describe
+it."""
 
 from enum import StrEnum
 

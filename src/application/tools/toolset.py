@@ -45,7 +45,8 @@ class Toolset:
       the reason.
     - `app_tools`: tools that their servers offer to apps only; models are not shown them and cannot
       call them.
-    - `is_conditional`: policy depends on who acts and when, so the toolset is that of one person at one time.
+    - `is_conditional`: policy depends on who acts and when, so the toolset is that of one person at
+      one time.
     - Tools outside an allowlist are left out. `policies` apply to calls of all other tools.
     """
 
@@ -101,7 +102,8 @@ class Toolset:
 
     @cached_property
     def is_reduced(self) -> bool:
-        """Whether tools are missing for a time: MCP is switched off, or a lost connection hides them."""
+        """Whether tools are missing for a time: MCP is switched off, or a lost connection hides
+        them."""
         return self.is_mcp_disabled or any(server.hides_lost and server.unavailable for server in self.servers)
 
     def lacks_for_switch(self, name: str) -> bool:

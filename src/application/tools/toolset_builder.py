@@ -65,8 +65,8 @@ class _CachedToolset:
 
 class ToolsetBuilder:
     """Rules:
-    - Servers listed before are not contacted. A server of a team is there for agents, and for wired nodes of workflows, of this
-      team only.
+    - Servers listed before are not contacted. A server of a team is there for agents, and for wired
+      nodes of workflows, of this team only.
     - Overviews and toolsets are cached until one of their inputs changes.
     - The tools of a server with a lost shared connection are left out if its strategy is
       `unregister`.
@@ -122,9 +122,9 @@ class ToolsetBuilder:
         caller: CallerRules | None = None,
         actor: ApiKeyId | None = None,
     ) -> Toolset:
-        """The tools of `config` and `agents` that all allowlists and policies permit to `actor`, those of the
-        `caller` too. With `wired`, the tools of these nodes replace them. Contacts servers that
-        were never listed."""
+        """The tools of `config` and `agents` that all allowlists and policies permit to `actor`,
+        those of the `caller` too. With `wired`, the tools of these nodes replace them. Contacts
+        servers that were never listed."""
 
         async def catalog_of(server: McpServer) -> McpCatalog:
             try:
@@ -165,7 +165,7 @@ class ToolsetBuilder:
         )
 
     async def is_outdated(self, toolset: Toolset, organization_id: OrganizationId) -> bool:
-        """Whether the connection of one of its servers was lost, or is back, since the toolset was built."""
+        """Whether one of its servers lost its connection, or has it back, since it was built."""
         for overview in toolset.servers:
             if overview.hides_lost:
                 server = await self._servers.get(organization_id, overview.slug)
@@ -183,8 +183,8 @@ class ToolsetBuilder:
         agents: tuple[Tool, ...] = (),
         acting: Acting = UNKNOWN,
     ) -> Toolset:
-        """The toolset of who acts, from stored catalogs, without contacting or starting servers. With
-        `restricted` false, the organization's allowlist and policies do not apply."""
+        """The toolset of who acts, from stored catalogs, without contacting or starting servers.
+        With `restricted` false, the organization's allowlist and policies do not apply."""
         return await self._toolset(
             config, organization_id, None, self._catalogs.stored, restricted=restricted, agents=agents, acting=acting
         )
@@ -338,7 +338,8 @@ class ToolsetBuilder:
         return self._overview(server, catalog)
 
     def _note_failure(self, server: McpServer, scope: ConnectionScope, failure: McpFailure) -> None:
-        """Log a failure once for a version of a server, until its kind changes or the server answers."""
+        """Log a failure once for a version of a server, until its kind changes or the server
+        answers."""
         state = server.version, failure.kind
         if self._failing.get(server.id) != state:
             self._failing.put(server.id, state)

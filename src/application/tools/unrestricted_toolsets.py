@@ -40,7 +40,8 @@ class UnrestrictedToolsets:
         return await self._unrestricted(organization_id, config, agents)
 
     async def of_organization(self, organization_id: OrganizationId, *, teams: Teams = None) -> Toolset:
-        """Native tools, all agents, and the tools of all servers; of what teams own, that of `teams`."""
+        """Native tools, all agents, and the tools of all servers; of what teams own, that of
+        `teams`."""
         slugs: list[str] = []
         request = PageRequest(limit=MAX_PAGE_SIZE, teams=teams)
         while True:

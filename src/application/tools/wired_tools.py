@@ -14,8 +14,8 @@ from domain.tools.wired import WiredNodes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WiredServer:
-    """A registered MCP server, by slug, for a workflow run of `team`. `tools` are the server's names of the wired tools; None for
-    all."""
+    """A registered MCP server, by slug, for a workflow run of `team`. `tools` are the server's
+    names of the wired tools; None for all."""
 
     slug: str
     tools: frozenset[str] | None = None
@@ -24,8 +24,8 @@ class WiredServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wired:
-    """Tools of the wired nodes: native tools, components, agents, registered servers, and servers of
-    the workflow run. `missing` are nodes that are not registered."""
+    """Tools of the wired nodes: native tools, components, agents, registered servers, and servers
+    of the workflow run. `missing` are nodes that are not registered."""
 
     native: tuple[ToolType, ...] = ()
     components: tuple[Tool, ...] = ()

@@ -39,8 +39,9 @@ class UsageReports(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUsageFilter:
-    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both. With `teams`, only the
-    service's own tools, and those of servers and agents that are there and seen."""
+    """As `UsageFilter`, for calls of tools, which are summed by day, by tool, or by both. With
+    `teams`, only the service's own tools, and those of servers and agents that are there and
+    seen."""
 
     since: date | None = None
     until: date | None = None
@@ -50,7 +51,8 @@ class ToolUsageFilter:
 
 
 class ToolUsageReports(Protocol):
-    """Daily sums of tool calls. They grow when the calls' audit entries are sealed, about a second after the calls."""
+    """Daily sums of tool calls. They grow when the calls' audit entries are sealed, about a second
+    after the calls."""
 
     async def page(
         self, organization_id: OrganizationId, wanted: ToolUsageFilter, request: PageRequest
@@ -64,8 +66,8 @@ class ToolUsageReports(Protocol):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reservation:
     """The most that a run may spend on `day`, in USD. It replaces the run's earlier reservation. A
-    budget of None does not restrict. `user_id` is the user for whom the run counts, if they have a budget; `with_keys` runs of
-    keys that the user made do, too."""
+    budget of None does not restrict. `user_id` is the user for whom the run counts, if they have a
+    budget; `with_keys` runs of keys that the user made do, too."""
 
     agent_id: AgentId
     day: date
@@ -78,7 +80,8 @@ class Reservation:
 
     def fits_beside(self, used: Mapping[AgentId, Decimal], used_by_user: Decimal) -> bool:
         """Whether the budgets allow this amount too. `used` is what each agent of the organization
-        has spent that day, plus the reservations of other runs; `used_by_user` is that of runs that count for the user."""
+        has spent that day, plus the reservations of other runs; `used_by_user` is that of runs that
+        count for the user."""
         by_agent = used.get(self.agent_id, Decimal(0))
         return (
             _holds(self.organization_budget_usd, sum(used.values(), self.amount_usd))

@@ -46,7 +46,8 @@ class ToolUsage:
 class GetToolUsage:
     """Rules:
     - Any role may read its organization's usage.
-    - Sums of calls are by day or tool alone. Tools of servers that the caller does not see are left out.
+    - Sums of calls are by day or tool alone. Tools of servers that the caller does not see are left
+      out.
 
     Raises: ServiceError usage_days_invalid, usage_keys_invalid, and for an invalid cursor.
     """

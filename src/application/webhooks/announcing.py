@@ -57,8 +57,9 @@ def announced(run: Run, events: Sequence[NewEvent], *, last_seq: int) -> tuple[A
 def pushed(
     run: Run, events: Sequence[NewEvent], *, last_seq: int, configs: Sequence[tuple[str, str]]
 ) -> tuple[Announcement, ...]:
-    """The deliveries of an A2A task's push configs, each an `(id, receiver)`: the task as it is, where it waits or has
-    ended. The last event has the number `last_seq`; `run` is the state after the step."""
+    """The deliveries of an A2A task's push configs, each an `(id, receiver)`: the task as it is,
+    where it waits or has ended. The last event has the number `last_seq`; `run` is the state after
+    the step."""
     found = [
         (seq, event) for seq, event in enumerate(events, last_seq - len(events) + 1) if event.type in WEBHOOK_EVENTS
     ]
@@ -85,8 +86,9 @@ def pushed(
 
 
 def state_pushed(run: Run, config: PushConfig) -> tuple[Announcement, ...]:
-    """The delivery for a config that is stored when its task waits or has ended already. Its id is another than that of
-    the config which this one replaces, so that a late attempt for that one settles nothing here."""
+    """The delivery for a config that is stored when its task waits or has ended already. Its id is
+    another than that of the config which this one replaces, so that a late attempt for that one
+    settles nothing here."""
     event_type = f"run.{run.status.value}"
     if event_type not in {event.value for event in WEBHOOK_EVENTS}:
         return ()

@@ -47,7 +47,8 @@ class DeliverWebhooks:
       claim it.
     - Nothing is locked or open in the database while a receiver is being awaited.
     - A slow or dead receiver occupies only its own few slots.
-    - What tells that a run waits has links to what waits, at the service's address as it is when it is sent.
+    - What tells that a run waits has links to what waits, at the service's address as it is when it
+      is sent.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""What waits for people, for the webhook of an organization's inbox: stored in the transaction in which it began to wait."""
+"""What waits for people, for the webhook of an organization's inbox: stored in the transaction in
+which it began to wait."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,9 +22,9 @@ from domain.workflows.run import WorkflowRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """Something that began to wait. `item` is its key in the inbox, `name` says it in a word; texts of people and models are
-    left out, as chats hold messages for long. With its run, workflow run or MCP server it is removed, and that of a gateway session
-    by `ApplyRetention`."""
+    """Something that began to wait. `item` is its key in the inbox, `name` says it in a word; texts
+    of people and models are left out, as chats hold messages for long. With its run, workflow run
+    or MCP server it is removed, and that of a gateway session by `ApplyRetention`."""
 
     id: WebhookDeliveryId
     organization_id: OrganizationId
@@ -67,8 +68,9 @@ def of_approvals(approvals: Iterable[Approval]) -> tuple[Notice, ...]:
 
 
 def of_pending_calls(run: Run, *, at: datetime) -> tuple[Notice, ...]:
-    """Calls that a run waits for otherwise than for approval: questions of MCP servers, accounts that people must connect, and
-    calls of client tools. Functions that its own client sent are left out, as this client answers them."""
+    """Calls that a run waits for otherwise than for approval: questions of MCP servers, accounts
+    that people must connect, and calls of client tools. Functions that its own client sent are left
+    out, as this client answers them."""
     own = {tool.name for tool in run.client_tools}
     return tuple(_of_call(run, use, at) for use in run.pending if use.approval is None and use.name not in own)
 
@@ -102,8 +104,8 @@ def _of_call(run: Run, use: ToolUse, at: datetime) -> Notice:
 
 
 def of_missing_grant(server: McpServer, *, granted_at: datetime | None, at: datetime) -> Notice:
-    """A server that a person must authorize: once for each of its versions, and for each grant that is of no use any more,
-    which was last renewed at `granted_at`."""
+    """A server that a person must authorize: once for each of its versions, and for each grant that
+    is of no use any more, which was last renewed at `granted_at`."""
     slug = server.config.slug
     return Notice(
         id=_id(server.id, str(server.version), "" if granted_at is None else timestamp(granted_at)),
@@ -152,7 +154,8 @@ def of_tools(entries: Iterable[AuditEvent]) -> tuple[Notice, ...]:
 
 
 def of_questions(before: WorkflowRun, after: WorkflowRun, *, at: datetime) -> tuple[Notice, ...]:
-    """Nodes that ask a person since `before`, or need an account of the person who started the workflow run."""
+    """Nodes that ask a person since `before`, or need an account of the person who started the
+    workflow run."""
     return tuple(
         _of_node(after, node, at)
         for node in after.nodes.values()

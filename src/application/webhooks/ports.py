@@ -34,8 +34,8 @@ class Lane:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedDelivery:
     """A delivery that this process may attempt, with everything needed. `body` was stored with the
-    event; `headers` are those that the receiver of an A2A task wants. Of a notice `webhook` is None: the secret that
-    `receiver` names has the address."""
+    event; `headers` are those that the receiver of an A2A task wants. Of a notice `webhook` is
+    None: the secret that `receiver` names has the address."""
 
     delivery: WebhookDelivery
     webhook: Webhook | None
@@ -92,9 +92,11 @@ class WebhookDeliveryStore(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryFilter:
-    """Conditions that a delivery must all meet; None does not restrict. `since` is inclusive, `until` exclusive.
+    """Conditions that a delivery must all meet; None does not restrict. `since` is inclusive,
+    `until` exclusive.
 
-    - With `state` or `receiver`: among the organization's `SEARCHED` newest deliveries (before `until`).
+    - With `state` or `receiver`: among the organization's `SEARCHED` newest deliveries (before
+      `until`).
     - `has_notices`: also those to the webhook of the inbox.
     """
 
@@ -107,8 +109,8 @@ class DeliveryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookReceiver:
-    """What was sent to one receiver, among the organization's newest deliveries, and the newest of these. `of_inbox`: the
-    webhook of the inbox, whose `receiver` is the name of a secret."""
+    """What was sent to one receiver, among the organization's newest deliveries, and the newest of
+    these. `of_inbox`: the webhook of the inbox, whose `receiver` is the name of a secret."""
 
     receiver: str
     of_inbox: bool
@@ -129,8 +131,8 @@ class DeliveryReports(Protocol):
     async def receivers(
         self, organization_id: OrganizationId, *, has_notices: bool, limit: int, teams: Teams = None
     ) -> tuple[WebhookReceiver, ...]:
-        """Receivers of the `SEARCHED` newest deliveries, up to `limit`, the last used first; of runs that teams own, only of
-        those of `teams`."""
+        """Receivers of the `SEARCHED` newest deliveries, up to `limit`, the last used first; of
+        runs that teams own, only of those of `teams`."""
 
 
 class WebhookKeyStore(Protocol):

@@ -22,7 +22,8 @@ _ALL = DeliveryFilter()
 
 
 class ListDeliveries:
-    """Any role may read, newest first. Those to the webhook of the inbox are left out without `organization.manage`.
+    """Any role may read, newest first. Those to the webhook of the inbox are left out without
+    `organization.manage`.
 
     Raises: ServiceError delivery_times_invalid, and for an invalid cursor.
     """
@@ -44,8 +45,8 @@ class ListDeliveries:
 
 
 class ListWebhookReceivers:
-    """Any role may read: the receivers of the newest deliveries, the last used first. The webhook of the inbox is left out
-    without `organization.manage`."""
+    """Any role may read: the receivers of the newest deliveries, the last used first. The webhook
+    of the inbox is left out without `organization.manage`."""
 
     def __init__(self, *, delivery_reports: DeliveryReports) -> None:
         self._reports = delivery_reports
@@ -59,7 +60,8 @@ class ListWebhookReceivers:
 
 
 class ListInboxDeliveries:
-    """Requires `organization.manage`: what was sent to the webhook of the organization's inbox, newest first."""
+    """Requires `organization.manage`: what was sent to the webhook of the organization's inbox,
+    newest first."""
 
     def __init__(self, *, deliveries: WebhookDeliveryStore) -> None:
         self._deliveries = deliveries

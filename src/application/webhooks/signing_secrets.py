@@ -1,5 +1,5 @@
-"""Finds the address of an inbox's webhook, and the signing keys of a delivery: the secret that its webhook names, otherwise the
-organization's key, created on first use."""
+"""Finds the address of an inbox's webhook, and the signing keys of a delivery: the secret that its
+webhook names, otherwise the organization's key, created on first use."""
 
 import secrets as randomness
 from collections.abc import Callable
@@ -52,7 +52,8 @@ class SigningSecrets:
         return tuple(each for key in found for each in signing_keys(key.secret))
 
     async def inbox(self, organization_id: OrganizationId, secret: str) -> Webhook:
-        """The webhook of an organization's inbox, whose address the secret has. Raises NoAddress."""
+        """The webhook of an organization's inbox, whose address the secret has. Raises
+        NoAddress."""
         value = await self._secrets.value(organization_id, secret)
         webhook = None if value is None else Webhook(url=value.strip())
         if webhook is None or not webhook.has_address:

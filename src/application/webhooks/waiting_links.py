@@ -1,4 +1,5 @@
-"""Links of a webhook to what waits for a person: pages that ask to sign in, and that decide nothing by being opened."""
+"""Links of a webhook to what waits for a person: pages that ask to sign in, and that decide nothing
+by being opened."""
 
 import json
 from typing import cast
@@ -9,8 +10,9 @@ from domain.webhooks.delivery import WebhookEvent
 
 
 def with_links(body: str, address: str | None) -> str:
-    """The body of a `run.requires_action` with `links` to the console of the service at this address, and `text`, which
-    says it in a sentence for chats. Without an address the body as it is."""
+    """The body of a `run.requires_action` with `links` to the console of the service at this
+    address, and `text`, which says it in a sentence for chats. Without an address the body as it
+    is."""
     if address is None:
         return body
     document: JsonObject = json.loads(body)
@@ -23,7 +25,8 @@ def with_links(body: str, address: str | None) -> str:
 
 
 def with_inbox_links(body: str, address: str | None) -> str:
-    """The body of a notice with `links` to the item in the inbox, and `text`; without an address no links."""
+    """The body of a notice with `links` to the item in the inbox, and `text`; without an address no
+    links."""
     document: JsonObject = json.loads(body)
     waiting = [cast(JsonObject, each) for each in cast(list[JsonValue], document.pop("waiting"))]
     links: list[JsonValue] = [
@@ -54,7 +57,8 @@ _SENTENCES = {
 
 
 def _link(run: JsonObject, call: JsonObject, address: str) -> JsonObject:
-    """To the approval in the inbox, or to the page of the run, which has the form of its other calls."""
+    """To the approval in the inbox, or to the page of the run, which has the form of its other
+    calls."""
     approval = call.get("approval_id")
     page = f"runs/{run['id']}" if approval is None else f"inbox?item=approval:{approval}"
     return {"id": call["id"], "name": call["name"], "url": f"{address}/console/{page}"}

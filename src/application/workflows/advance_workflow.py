@@ -227,7 +227,8 @@ class _Drive:
             logger.exception("a workflow run could not be handed back", extra={"workflow_run_id": self._run.id})
 
     async def _take_up(self, plan: Plan) -> None:
-        """Continue the nodes that a former worker started, and those that need not wait any more."""
+        """Continue the nodes that a former worker started, and those that need not wait any
+        more."""
         now = self._advance.clock.now()
         for node_id, node in tuple(self._nodes.items()):
             if node.status is NodeStatus.RUNNING:

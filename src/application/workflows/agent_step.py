@@ -36,7 +36,8 @@ _TRY_AGAIN = frozenset({ErrorKind.UNAVAILABLE, ErrorKind.LIMIT})
 class AgentStep:
     """Rules:
     - The run sees exactly the tools wired to the node. Its agent's policies and limits apply.
-    - The run belongs to the team of the workflow run; its agent, to this team or to the organization.
+    - The run belongs to the team of the workflow run; its agent, to this team or to the
+      organization.
     - Only a completed run is a success.
     - A suspended run suspends its node, again for the node's full timeout.
     - Abandoning the node cancels the run.

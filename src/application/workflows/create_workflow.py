@@ -33,8 +33,8 @@ class SavedWorkflow:
 class CreateWorkflow:
     """Rules:
     - Requires `admin`. The name is unique in the organization.
-    - The definition must compile, and its agents, servers and secrets must exist; `TeamChecks` has the rules of teams. All
-      faults are reported.
+    - The definition must compile, and its agents, servers and secrets must exist; `TeamChecks` has
+      the rules of teams. All faults are reported.
     - Audited as `workflow.created`.
     """
 

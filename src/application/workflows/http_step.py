@@ -44,8 +44,8 @@ class BoundInputs:
         return {name: await self._secret(organization_id, name) for name in credential_names(config)}
 
     async def require(self, names: Iterable[str], organization_id: OrganizationId) -> None:
-        """Raises NodeFailed `secret_missing` if one of the secrets does not exist, `secret_unavailable` if it cannot
-        be read."""
+        """Raises NodeFailed `secret_missing` if one of the secrets does not exist,
+        `secret_unavailable` if it cannot be read."""
         for name in names:
             await self._secret(organization_id, name)
 

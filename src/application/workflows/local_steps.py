@@ -54,5 +54,6 @@ class LocalSteps:
 
 
 def _holds(value: JsonValue) -> bool:
-    """JMESPath, "Or expressions": false values are null, false, empty strings, lists and objects. Numbers are true."""
+    """JMESPath, "Or expressions": false values are null, false, empty strings, lists and objects.
+    Numbers are true."""
     return value is not None and value is not False and value not in ("", [], {})

@@ -34,13 +34,13 @@ DEFAULT_TIMEOUT_S = 30.0
 
 class McpStep:
     """Rules:
-    - The organization's allowlist and policies decide; arguments must fit the tool's schema. The server belongs to the team of
-      the workflow run or to the organization.
+    - The organization's allowlist and policies decide; arguments must fit the tool's schema. The
+      server belongs to the team of the workflow run or to the organization.
     - `max_calls` counts the calls of the tool by all steps of the workflow run.
     - A call that requires approval fails.
-    - A call that lacks the account of the person who started the run waits until that person connects it, for at most the
-      node's `timeout_s` again. Nothing was sent, so the same attempt is made then. It asks at most `MAX_ROUNDS` times, all
-      within that time.
+    - A call that lacks the account of the person who started the run waits until that person
+      connects it, for at most the node's `timeout_s` again. Nothing was sent, so the same attempt
+      is made then. It asks at most `MAX_ROUNDS` times, all within that time.
     - The call has its own connection, unless the server's connection is shared.
     - A failed call is retried only if that is harmless.
     - Audited like calls of runs, with the output.
@@ -139,7 +139,8 @@ class McpStep:
     ) -> AccountWait:
         now = self._clock.now()
         if former is not None:
-            # The account was renewed by the call itself, and refused: only a later one is worth another call.
+            # The account was renewed by the call itself, and refused: only a later one is worth
+            # another call.
             return replace(former, server_id=server_id, since=now, number=former.number + 1)
         due_at = None if waits_s is None else now + timedelta(seconds=waits_s)
         return AccountWait(server_id=server_id, since=since, due_at=due_at)

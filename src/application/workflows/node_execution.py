@@ -31,8 +31,8 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwaitsAnswer:
-    """The node waits for a person until `due_at`, for their answer or their account, or for an agent's run suspended at
-    event `run_seq`."""
+    """The node waits for a person until `due_at`, for their answer or their account, or for an
+    agent's run suspended at event `run_seq`."""
 
     asked: JsonValue
     due_at: datetime | None
@@ -62,8 +62,8 @@ class NoteRun(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """The run in which a node executes, of this `team`. `nodes` are all nodes of the run in their current state, `plan`
-    is what the run executes."""
+    """The run in which a node executes, of this `team`. `nodes` are all nodes of the run in their
+    current state, `plan` is what the run executes."""
 
     organization_id: OrganizationId
     workflow_run_id: WorkflowRunId
@@ -77,8 +77,8 @@ class NodeContext:
     """Collects audit entries of the node; they are stored with its outcome."""
 
     def calls_before(self, node: PlannedNode, run: NodeRun) -> int:
-        """How often steps of this run have called the node's MCP tool: earlier attempts of the node,
-        and all attempts of other nodes that are over or began before it."""
+        """How often steps of this run have called the node's MCP tool: earlier attempts of the
+        node, and all attempts of other nodes that are over or began before it."""
         return (
             run.attempt
             - 1
@@ -165,4 +165,5 @@ class AccountWaits(Protocol):
         """Wait until `is_connected`."""
 
     async def began_to_wait(self, run: WorkflowRun) -> None:
-        """Continue the run, which was just suspended, if an account was connected in the meantime."""
+        """Continue the run, which was just suspended, if an account was connected in the
+        meantime."""

@@ -1,4 +1,5 @@
-"""What waiting nodes wait for besides answers of people: runs of agents, and accounts. Used by the worker."""
+"""What waiting nodes wait for besides answers of people: runs of agents, and accounts. Used by the
+worker."""
 
 from application.workflows.node_execution import AccountWaits, AgentExecutor
 from domain.workflows.execution import NodeRun

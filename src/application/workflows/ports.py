@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from application.system.pages import Page, PageRequest
 from domain.audit.event import AuditEvent
 from domain.ids import ApiKeyId, OrganizationId, WorkerId, WorkflowId, WorkflowRunId
@@ -17,7 +17,8 @@ from domain.workflows.run import WorkflowEvent, WorkflowRun, WorkflowRunStatus
 
 
 class WorkflowStore(Protocol):
-    """Workflows with all their versions. Each write includes its audit event. Entries of pages have no `text`."""
+    """Workflows with all their versions. Each write includes its audit event. Entries of pages have
+    no `text`."""
 
     async def add(self, workflow: Workflow, audit: AuditEvent) -> None:
         """Raises CONFLICT `workflow_name_taken` if the name is in use in the organization."""
@@ -77,7 +78,8 @@ class Expressions(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRunFilter:
-    """Conditions that all must hold; None does not restrict. `requested_by` started the run, also acting as another user."""
+    """Conditions that all must hold; None does not restrict. `requested_by` started the run, also
+    acting as another user."""
 
     workflow_id: WorkflowId | None = None
     status: WorkflowRunStatus | None = None
@@ -198,7 +200,8 @@ class WorkflowJournal(Protocol):
 
 
 WORKFLOWS_TOPIC = "workflows"
-"""Signalled when an agent's run resumes, so that a workflow run that waits for it can resume too."""
+"""Signalled when an agent's run resumes, so that a workflow run that waits for it can resume
+too."""
 
 
 def may_let_workflow_go_on(run: Run) -> bool:

@@ -16,7 +16,8 @@ class GetWorkflow:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, workflow: str, version: int | None = None) -> Workflow:
-        """The newest version, or that one. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
+        """The newest version, or that one. `workflow` is an id or a name. Raises FORBIDDEN,
+        NOT_FOUND."""
         principal.require(Role.VIEWER)
         newest = await existing_workflow(self._workflows, principal, workflow)
         if version is None or version == newest.version:
@@ -32,7 +33,8 @@ class ListWorkflows:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
-        """Workflows at their newest version without `text`, newest workflow first. Raises FORBIDDEN."""
+        """Workflows at their newest version without `text`, newest workflow first. Raises
+        FORBIDDEN."""
         principal.require(Role.VIEWER)
         return await self._workflows.page(principal.organization_id, page.seen_by(principal))
 
@@ -44,7 +46,8 @@ class ListWorkflowVersions:
         self._workflows = workflows
 
     async def execute(self, principal: Principal, workflow: str, page: PageRequest = FIRST_PAGE) -> Page[Workflow]:
-        """Versions without `text`, newest first. `workflow` is an id or a name. Raises FORBIDDEN, NOT_FOUND."""
+        """Versions without `text`, newest first. `workflow` is an id or a name. Raises FORBIDDEN,
+        NOT_FOUND."""
         principal.require(Role.VIEWER)
         found = await existing_workflow(self._workflows, principal, workflow)
         return await self._workflows.versions(principal.organization_id, found.id, page)

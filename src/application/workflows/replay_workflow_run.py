@@ -1,4 +1,5 @@
-"""ReplayWorkflowRun: a new run that takes over what an earlier one has done, and executes from a node on."""
+"""ReplayWorkflowRun: a new run that takes over what an earlier one has done, and executes from a
+node on."""
 
 from dataclasses import dataclass
 
@@ -31,7 +32,8 @@ class ReplayWorkflowRunCommand:
 
 class ReplayWorkflowRun:
     """Rules:
-    - Requires `runner` for the caller's own runs, `operator` for others. The earlier run stays as it is.
+    - Requires `runner` for the caller's own runs, `operator` for others. The earlier run stays as
+      it is.
     - The new run has the input of the earlier one, and executes the newest version of the workflow.
     - `replayed_from` and `alone` decide which nodes it executes.
     - Otherwise as `StartWorkflowRun`, audited with the earlier run and the node.

@@ -1,4 +1,5 @@
-"""ResumeAuthorizedWorkflowRuns: continue the workflow runs of a person that wait for an account which is connected now."""
+"""ResumeAuthorizedWorkflowRuns: continue the workflow runs of a person that wait for an account
+which is connected now."""
 
 import logging
 
@@ -27,13 +28,15 @@ REREAD_S = 5.0
 
 class ResumeAuthorizedWorkflowRuns:
     """The ports `AccountWaiters` and `AccountWaits`. Rules:
-    - Only workflow runs of the person that the server acts for, and only their nodes that wait for an account there.
-    - Each continues on any worker, as if the person had accepted the question. Audited as `workflow.run_resumed`.
+    - Only workflow runs of the person that the server acts for, and only their nodes that wait for
+      an account there.
+    - Each continues on any worker, as if the person had accepted the question. Audited as
+      `workflow.run_resumed`.
     - A worker that executes other nodes of the run notices the account itself.
-    - A run that was suspended while the account was being connected continues at once: a first question only, since a server
-      may refuse an account that was renewed for it.
-    - A node whose server is gone, or is not used with accounts of persons any more, need not wait: its call says what is
-      wrong.
+    - A run that was suspended while the account was being connected continues at once: a first
+      question only, since a server may refuse an account that was renewed for it.
+    - A node whose server is gone, or is not used with accounts of persons any more, need not wait:
+      its call says what is wrong.
     - A run that changed meanwhile is left as it is. The others continue.
     """
 

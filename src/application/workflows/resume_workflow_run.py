@@ -46,8 +46,8 @@ class ResumeWorkflowRun:
     - Requires `runner` for the caller's own runs, `operator` for others.
     - Each answer must fit the schema of its node. All answers are accepted or none.
     - Nodes without an answer keep waiting.
-    - An agent's run is resumed by the rules of `ResumeRun`, one node per request. While other people must approve its
-      calls, too, the workflow run is not resumed.
+    - An agent's run is resumed by the rules of `ResumeRun`, one node per request. While other
+      people must approve its calls, too, the workflow run is not resumed.
     - Audited as `workflow.run_resumed`.
     """
 
@@ -69,9 +69,9 @@ class ResumeWorkflowRun:
         self._ids = ids
 
     async def execute(self, command: ResumeWorkflowRunCommand) -> WorkflowRun:
-        """The run: QUEUED, or as it still waits. Raises NOT_FOUND, FORBIDDEN, CONFLICT `workflow_run_not_waiting`,
-        `node_not_waiting`, INVALID `answers_invalid`, and for an agent's run what `ResumeRun`
-        raises."""
+        """The run: QUEUED, or as it still waits. Raises NOT_FOUND, FORBIDDEN, CONFLICT
+        `workflow_run_not_waiting`, `node_not_waiting`, INVALID `answers_invalid`, and for an
+        agent's run what `ResumeRun` raises."""
         principal = command.principal
         run = await require_own_or_operator(self._runs, principal, command.run_id)
         self._check(run, command)

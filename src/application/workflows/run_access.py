@@ -9,7 +9,8 @@ from domain.workflows.run import WorkflowRun
 
 
 async def existing_run(runs: WorkflowRunStore, principal: Principal, run_id: WorkflowRunId) -> WorkflowRun:
-    """Raises NOT_FOUND `workflow_run_not_found`, also for a run of a team that the caller does not see."""
+    """Raises NOT_FOUND `workflow_run_not_found`, also for a run of a team that the caller does not
+    see."""
     return principal.found(await runs.get(principal.organization_id, run_id), "workflow run", run_id)
 
 

@@ -51,7 +51,8 @@ class ListWorkflowRuns:
 
 class WatchWorkflowRun:
     """Rules:
-    - Requires `viewer`, and at each delivery a valid key of who sees the run then. Ends at once when the key is no longer valid.
+    - Requires `viewer`, and at each delivery a valid key of who sees the run then. Ends at once
+      when the key is no longer valid.
     - Delivers events in order, each once, from any point.
     - Ends when the run has ended, or, unless `to_the_end`, when it waits for a person.
     """

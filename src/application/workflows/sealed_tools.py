@@ -60,7 +60,8 @@ class SealedComponent:
 
     @classmethod
     def opened(cls, sealed: bytes, bound: bytes | None, box: Box) -> "SealedComponent":
-        """The inverse of `sealed` and `sealed_values`. Raises ServiceError `secret_undecryptable`."""
+        """The inverse of `sealed` and `sealed_values`. Raises ServiceError
+        `secret_undecryptable`."""
         kept = _opened(sealed, box)
         values = kept if bound is None else _opened(bound, box)  # an earlier release stored them together
         config = HttpRequestConfig(
@@ -86,8 +87,8 @@ class SealedComponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SealedServer:
-    """An MCP server as a tool: a registered server by its slug, for a run of `team`, or an inline server with its
-    tools."""
+    """An MCP server as a tool: a registered server by its slug, for a run of `team`, or an inline
+    server with its tools."""
 
     slug: str
     tools: tuple[str, ...] | None = None

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from application.audit.entries import audit_entry
 from application.policy.ports import SchemaValidator
-from application.runs.ports import IdempotencyKey, RunQueue
+from application.runs.new_run import IdempotencyKey
+from application.runs.ports import RunQueue
 from application.secrets.ports import SecretStore
 from application.system.ports import Clock, IdSource
 from application.workflows.ports import WorkflowRunStore, WorkflowStore
@@ -26,8 +27,8 @@ from domain.workflows.run import WorkflowRun, WorkflowRunStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What a run takes over: `nodes` in their states, from `run_id`, to execute from `node_id` on or it alone. `team` is that of
-    the earlier run."""
+    """What a run takes over: `nodes` in their states, from `run_id`, to execute from `node_id` on
+    or it alone. `team` is that of the earlier run."""
 
     run_id: WorkflowRunId
     node_id: str
@@ -63,7 +64,8 @@ class StartWorkflowRun:
     """Rules:
     - Requires `runner`. The input must fit the entrypoint's schema.
     - The run executes the newest version, whatever happens to the workflow later.
-    - It belongs to the team of the workflow. What it takes over from a run of a team stays with this team.
+    - It belongs to the team of the workflow. What it takes over from a run of a team stays with
+      this team.
     - Every secret that it refers to must exist.
     - Audited as `workflow.run_started`.
     """
@@ -89,7 +91,8 @@ class StartWorkflowRun:
 
     async def execute(self, command: StartWorkflowRunCommand) -> StartedWorkflowRun:
         """The stored run, QUEUED. Raises FORBIDDEN, NOT_FOUND, CONFLICT `workflow_not_runnable`,
-        `workflow_run_of_another_team`, `secret_missing`, INVALID `workflow_input_invalid`, `idempotency_key_reused`."""
+        `workflow_run_of_another_team`, `secret_missing`, INVALID `workflow_input_invalid`,
+        `idempotency_key_reused`."""
         principal = command.principal
         principal.require(Permission.RUNS_START)
         now = self._clock.now()

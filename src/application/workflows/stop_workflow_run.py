@@ -28,7 +28,8 @@ class StopWorkflowRun:
     """Rules:
     - Requires `runner` for the caller's own runs, `operator` for others.
     - `WorkflowRun.asked_to_stop` decides. Stopping an ended run changes nothing.
-    - The runs of its agents are cancelled with it, by the worker that has the run or claims it for that.
+    - The runs of its agents are cancelled with it, by the worker that has the run or claims it for
+      that.
     - Audited as `workflow.run_stopped`.
     """
 

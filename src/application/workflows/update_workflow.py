@@ -17,9 +17,9 @@ from domain.identity.permission import Permission
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateWorkflowCommand:
-    """`workflow` is an id or a name. `changes` are fields of `WorkflowDefinition`; nodes and edges are replaced
-    entirely. `text` is the YAML of the result, if it is to be stored with its comments. `expected_version` is the version
-    that the client last read; None skips the check."""
+    """`workflow` is an id or a name. `changes` are fields of `WorkflowDefinition`; nodes and edges
+    are replaced entirely. `text` is the YAML of the result, if it is to be stored with its
+    comments. `expected_version` is the version that the client last read; None skips the check."""
 
     principal: Principal
     workflow: str
@@ -32,7 +32,8 @@ class UpdateWorkflow:
     """Rules:
     - Requires `admin`. The result must be valid, as for `CreateWorkflow`.
     - Runs already started keep their version and their team.
-    - A change of nothing creates no version and no audit entry. Another text of the same definition is a change.
+    - A change of nothing creates no version and no audit entry. Another text of the same definition
+      is a change.
     - A changed definition without its text has none: the text before would contradict it.
     - Audited as `workflow.updated` with the names of the changed parts.
     """

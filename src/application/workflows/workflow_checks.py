@@ -47,7 +47,8 @@ class WorkflowChecks:
     """Reports all faults at once, up to MAX_FAULTS:
     - the graph, JMESPath expressions and JSON Schemas
     - agents, MCP servers and secrets that do not exist, and a team that the caller may not give to
-    - agents and MCP servers that belong to another team than the workflow. To a caller who does not see them, they do not exist
+    - agents and MCP servers that belong to another team than the workflow. To a caller who does not
+      see them, they do not exist
     - agents as tools that the policies of their callers do not permit
     - servers' addresses that egress forbids, and plain secrets in servers' arguments and URLs
     """

@@ -9,8 +9,8 @@ ID_PREFIX = "wfl_"
 
 
 async def existing_workflow(workflows: WorkflowStore, principal: Principal, id_or_name: str) -> Workflow:
-    """The newest version. An id goes before a name. Raises NOT_FOUND `workflow_not_found`, also for a workflow of a team that
-    the caller does not see."""
+    """The newest version. An id goes before a name. Raises NOT_FOUND `workflow_not_found`, also for
+    a workflow of a team that the caller does not see."""
     organization_id = principal.organization_id
     workflow = None
     if id_or_name.startswith(ID_PREFIX):

@@ -15,9 +15,9 @@ OUTPUT_MODES = "output_modes"
 def add_files(
     task: JsonObject, run: Run, messages: Iterable[Message], room: int = MAX_ATTACHED_BYTES
 ) -> tuple[list[JsonObject], int]:
-    """Add the files of a run with these messages to its task: those whose media type the client takes, up to
-    MAX_ATTACHMENTS, in sum up to `room` bytes. The task's `metadata` says how many are left out. Returns the artifacts, and
-    the room that is left."""
+    """Add the files of a run with these messages to its task: those whose media type the client
+    takes, up to MAX_ATTACHMENTS, in sum up to `room` bytes. The task's `metadata` says how many are
+    left out. Returns the artifacts, and the room that is left."""
     modes = cast("list[str]", (run.client_request or {}).get(OUTPUT_MODES) or [])
     made: list[JsonObject] = []
     left_out = 0

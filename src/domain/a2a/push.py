@@ -21,7 +21,8 @@ _VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PushTarget:
-    """A receiver. `token` and `credentials` are sent to it and never shown; empty ones are not sent."""
+    """A receiver. `token` and `credentials` are sent to it and never shown; empty ones are not
+    sent."""
 
     url: str = field(repr=False)
     token: str = field(default="", repr=False)

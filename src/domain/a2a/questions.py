@@ -28,7 +28,8 @@ class Question:
     use: ToolUse
 
     def as_json(self) -> JsonObject:
-        """`{id, kind, tool, arguments}`, and what answering needs: `reason` and `expiresAt`, `schema`, or `url`."""
+        """`{id, kind, tool, arguments}`, and what answering needs: `reason` and `expiresAt`,
+        `schema`, or `url`."""
         about: JsonObject = {
             "id": self.id,
             "kind": self.kind.value,

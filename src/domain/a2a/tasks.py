@@ -69,7 +69,8 @@ def task_json(run: Run, *, history: list[JsonValue] | None = None, with_artifact
 
 
 def status_json(run: Run) -> JsonObject:
-    """`{state, timestamp, message?}`; the message says what the run waits for, or why it has no whole answer."""
+    """`{state, timestamp, message?}`; the message says what the run waits for, or why it has no
+    whole answer."""
     status: JsonObject = {"state": state_of(run), "timestamp": moment_json(run.changed_at)}
     parts = list(_told(run))
     if parts:

@@ -38,7 +38,8 @@ class AgentSettings:
     - `daily_budget_usd` bounds the total cost of its runs on one UTC day.
     - `output_schema` is the JSON Schema of the answers of its runs.
     - `lane` is that of its runs, unless a run or schedule states another.
-    - `max_queued` of its runs may be queued at most, and `max_running` be in progress. None sets no bound.
+    - `max_queued` of its runs may be queued at most, and `max_running` be in progress. None sets no
+      bound.
     - `team` is the group that it belongs to; None: to the organization.
     - `reasoning_summary`: models are asked for summaries of their reasoning, which are shown.
     """

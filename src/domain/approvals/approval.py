@@ -1,5 +1,5 @@
-"""Approvals: a person's decision on one tool call, bound to the tool, its arguments, and the versions of
-the agent and of the tool's MCP server. Used once."""
+"""Approvals: a person's decision on one tool call, bound to the tool, its arguments, and the
+versions of the agent and of the tool's MCP server. Used once."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,8 +13,8 @@ from domain.policy.approvers import Approvers
 
 
 class ApprovalState(StrEnum):
-    """The state of an approval; the values are public. `stale`: the agent or the tool's MCP
-    server has changed, and the call is checked again. `cancelled`: the run ended before a decision."""
+    """The state of an approval; the values are public. `stale`: the agent or the tool's MCP server
+    has changed, and the call is checked again. `cancelled`: the run ended before a decision."""
 
     PENDING = "pending"
     APPROVED = "approved"
@@ -98,7 +98,8 @@ class PendingApproval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consent:
-    """One of several approvals that a call needs: from a user or an API key `by`, for the person `person`."""
+    """One of several approvals that a call needs: from a user or an API key `by`, for the person
+    `person`."""
 
     by: str
     person: str
@@ -109,12 +110,15 @@ class Consent:
 class Approval:
     """An approval of a run's or a gateway session's call.
 
-    - `tool` is the model-facing name, `cause` the rule that requires the approval, `reason` the decider's text.
+    - `tool` is the model-facing name, `cause` the rule that requires the approval, `reason` the
+      decider's text.
     - `server` is the MCP server of the tool when the approval was requested.
-    - `edited_arguments` replace `arguments`. `decided_by` is the id of a key or a user, or `system`.
+    - `edited_arguments` replace `arguments`. `decided_by` is the id of a key or a user, or
+      `system`.
     - Only those in each of `approvers` decide; None is each operator.
-    - `approvals_needed` different people must approve; None is one. `consents` are those of them who did, if more than
-      one is needed; None is no one. Once they are enough, the call is approved.
+    - `approvals_needed` different people must approve; None is one. `consents` are those of them
+      who did, if more than one is needed; None is no one. Once they are enough, the call is
+      approved.
     """
 
     id: ApprovalId
@@ -161,8 +165,8 @@ class Approval:
         return replace(self, consents=(*(self.consents or ()), consent))
 
     def is_bound_to(self, agent_version: int, server_version: int | None) -> bool:
-        """Whether it is valid for these versions of the agent and the tool's MCP server (None: there is
-        none). Otherwise it is stale."""
+        """Whether it is valid for these versions of the agent and the tool's MCP server (None:
+        there is none). Otherwise it is stale."""
         if self.server is not None and self.server.version != server_version:
             return False
         return self.digest == approval_digest(self.tool, self.arguments, agent_version, self.server)

@@ -38,8 +38,8 @@ _ACTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallDecision:
-    """A person's decision on a pending call. `arguments` replace the model's. `approval_id` names the approval of a call that
-    had more than one."""
+    """A person's decision on a pending call. `arguments` replace the model's. `approval_id` names
+    the approval of a call that had more than one."""
 
     tool_call_id: ToolCallId
     approve: bool
@@ -50,8 +50,8 @@ class CallDecision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """Who decides, and who started the run or opened the gateway session. `is_admitted`: the person of a key may sign in
-    now; read only where several people must approve."""
+    """Who decides, and who started the run or opened the gateway session. `is_admitted`: the person
+    of a key may sign in now; read only where several people must approve."""
 
     person: ActingPerson
     starter: ActingPerson | None
@@ -61,10 +61,10 @@ class Decider:
         """Why the person may not decide; None if they may.
 
         - Where policy names approvers, only they decide, whatever the role of others is.
-        - The person who started the run does not approve where policy requires four eyes, by no key of theirs either.
-          They may deny.
-        - Where several people must approve, each approves once, and a key approves for the person who created it, while that
-          person is admitted.
+        - The person who started the run does not approve where policy requires four eyes, by no key
+          of theirs either. They may deny.
+        - Where several people must approve, each approves once, and a key approves for the person
+          who created it, while that person is admitted.
         """
         if not all(each.include(self.person) for each in approval.approvers or ()):
             return not_an_approver(approval.id)
@@ -107,7 +107,8 @@ def refuse_decision(by: Decider, approval: Approval, decision: CallDecision, *, 
 
 
 def consent_audit(approval: Approval, consent: Consent) -> AuditEvent:
-    """The audit entry of one of several approvals. The last one is followed by that of the decision."""
+    """The audit entry of one of several approvals. The last one is followed by that of the
+    decision."""
     details: JsonObject = {
         "approval_id": approval.id,
         "approvals": len(approval.consents or ()),

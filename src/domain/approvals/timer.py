@@ -15,7 +15,8 @@ class TimerKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timer:
-    """A stored event at `due_at`. The transaction that handles it, or makes it unnecessary, removes it."""
+    """A stored event at `due_at`. The transaction that handles it, or makes it unnecessary, removes
+    it."""
 
     id: TimerId
     organization_id: OrganizationId

@@ -50,8 +50,8 @@ class StoredLink:
 
 
 def leading(links: Sequence[StoredLink], before: int) -> tuple[StoredLink, ...]:
-    """The links before the first one whose entry was created at `before` (microseconds since 1970) or later. An entry without a
-    readable time does not end them: their check reports it."""
+    """The links before the first one whose entry was created at `before` (microseconds since 1970)
+    or later. An entry without a readable time does not end them: their check reports it."""
     count = 0
     for stored in links:
         at = None if stored.entry is None else stored.entry[_AT]

@@ -111,8 +111,8 @@ DECISIONS = (
     AuditAction.THREAD_RELEASED,
     AuditAction.MCP_SERVER_AUTHORIZED,
 )
-"""What people decide about what waited for them. Entries of these actions have an index, whose condition has them in this
-order."""
+"""What people decide about what waited for them. Entries of these actions have an index, whose
+condition has them in this order."""
 
 _KINDS_OF_ORGANIZATION = frozenset(
     {
@@ -135,14 +135,16 @@ OF_ORGANIZATION = (
     AuditAction.SESSION_ENDED,
     *(action for action in AuditAction if action.value.partition(".")[0] in _KINDS_OF_ORGANIZATION),
 )
-"""Actions on what no team owns, unless the entry names what one does. An action that is not here is seen with what it is about."""
+"""Actions on what no team owns, unless the entry names what one does. An action that is not here is
+seen with what it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEvent:
     """One audit entry.
 
-    - `actor` is the id of an API key, a user or an identity provider, `schedule:` followed by a schedule's id, or `system`.
+    - `actor` is the id of an API key, a user or an identity provider, `schedule:` followed by a
+      schedule's id, or `system`.
     - `resource` is the id of the affected object.
     - Arguments of tool calls appear only as a digest: `sha256:` and hex over canonical JSON.
     """

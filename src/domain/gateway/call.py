@@ -35,7 +35,8 @@ class GatewayCall:
     """A ledger entry: `name` is the model-facing name of the tool, `params` are its arguments.
 
     After `due_at` no process waits for the outcome: the calling process has settled the call, or
-    has ended. `from_app`: an app that the client renders made the call; it is in the audit entry only.
+    has ended. `from_app`: an app that the client renders made the call; it is in the audit entry
+    only.
     """
 
     id: ToolCallId

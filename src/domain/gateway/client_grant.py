@@ -1,4 +1,5 @@
-"""Grants: a person's consent that an OAuth client uses the tools of an agent, by a gateway session."""
+"""Grants: a person's consent that an OAuth client uses the tools of an agent, by a gateway
+session."""
 
 import base64
 import hashlib
@@ -18,11 +19,13 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientGrant:
-    """What the token endpoint needs to know of a grant. The session has person, agent and client, and ends with the grant.
+    """What the token endpoint needs to know of a grant. The session has person, agent and client,
+    and ends with the grant.
 
-    - `redirect_uri`, `resource` and `challenge` are of the authorization request; its code redeems once, with the same.
-    - All refresh tokens of a grant have one secret in common, hashed as `family_hash`: a token of the family with another
-      rest than `refresh_hash` is one that was used before.
+    - `redirect_uri`, `resource` and `challenge` are of the authorization request; its code redeems
+      once, with the same.
+    - All refresh tokens of a grant have one secret in common, hashed as `family_hash`: a token of
+      the family with another rest than `refresh_hash` is one that was used before.
     """
 
     session_id: GatewaySessionId

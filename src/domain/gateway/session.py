@@ -20,7 +20,8 @@ class ToolNames(StrEnum):
 
 
 class ToolSearch(StrEnum):
-    """Whether a client is listed the meta tools instead of MCP tools: by the threshold, or by its own choice."""
+    """Whether a client is listed the meta tools instead of MCP tools: by the threshold, or by its
+    own choice."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -38,10 +39,11 @@ class GatewaySession:
       that they are wired to, and ends with the workflow run.
     - `created_by` is the actor of its calls.
     - A session without a token is the implicit one of an API key and an agent; it lasts a day.
-    - `rate_limit` is the key's limit, which all of the key's sessions share, and `key_of` the user who made the key.
+    - `rate_limit` is the key's limit, which all of the key's sessions share, and `key_of` the user
+      who made the key.
     - `team` is that of the thread, as it was read.
-    - With `client_id` a person granted the session to an OAuth client. Its token is renewed, and expires at
-      `token_expires_at`, before the session does.
+    - With `client_id` a person granted the session to an OAuth client. Its token is renewed, and
+      expires at `token_expires_at`, before the session does.
     """
 
     id: GatewaySessionId

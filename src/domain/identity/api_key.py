@@ -58,14 +58,18 @@ class ApiKey:
 class Principal:
     """The authenticated caller: a key or a user of one organization, with a role.
 
-    - `key_id` is the id of the key or of the user. Runs, calls, approvals and audit entries name it.
+    - `key_id` is the id of the key or of the user. Runs, calls, approvals and audit entries name
+      it.
     - `user_until` is when the token or the session of a user expires; None for keys.
     - `key_of` is the user who created the key (`ApiKey.person_id`).
-    - `session_id` is the session of the console in which the request came; None for requests with a token.
-    - `custom_role` names a role of the organization in place of `role`, which is `viewer` then, and `granted` are its
-      permissions.
-    - `teams` are the groups whose agents, servers, workflows and threads the caller sees, beside those of the organization.
-    - `impersonation_id` is set while a user or a key acts as another user. `key_id` then names both, and is no user's or key's id.
+    - `session_id` is the session of the console in which the request came; None for requests with a
+      token.
+    - `custom_role` names a role of the organization in place of `role`, which is `viewer` then, and
+      `granted` are its permissions.
+    - `teams` are the groups whose agents, servers, workflows and threads the caller sees, beside
+      those of the organization.
+    - `impersonation_id` is set while a user or a key acts as another user. `key_id` then names
+      both, and is no user's or key's id.
     """
 
     organization_id: OrganizationId
@@ -90,7 +94,8 @@ class Principal:
         return team is None or sees(self.visible_teams, team)
 
     def found(self, value: OwnedT | None, what: str, identifier: str) -> OwnedT:
-        """The value. Raises NOT_FOUND for None, and the same for what a team owns that the caller does not see."""
+        """The value. Raises NOT_FOUND for None, and the same for what a team owns that the caller
+        does not see."""
         if value is None or not self.sees(value.team):
             raise not_found(what, identifier)
         return value
@@ -159,7 +164,8 @@ class Principal:
 
 
 def person_of(actor: str | None) -> UserId | None:
-    """The user that a run, a session or an entry names as its actor; None for keys, schedules and the system."""
+    """The user that a run, a session or an entry names as its actor; None for keys, schedules and
+    the system."""
     return UserId(actor) if actor is not None and actor.startswith(_OF_USERS) else None
 
 

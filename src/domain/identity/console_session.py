@@ -1,4 +1,5 @@
-"""Sessions: browsers that are signed in to the console, and clients that a person admitted at the gateway."""
+"""Sessions: browsers that are signed in to the console, and clients that a person admitted at the
+gateway."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +20,8 @@ class ConsoleSession:
     """A browser that a user or an API key (`holder`) signed in to the console.
 
     - `provider_id` is where a user signed in; None with an API key.
-    - `address` and `user_agent` are what the sign-in came from, as the browser or a proxy says: hints, no proof.
+    - `address` and `user_agent` are what the sign-in came from, as the browser or a proxy says:
+      hints, no proof.
     """
 
     id: ConsoleSessionId
@@ -41,8 +43,9 @@ class SessionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedSession:
-    """A session as people see it: a browser in the console, an OAuth client at the gateway (`client_name`), whose id is
-    that of its gateway session, or an impersonation: `actor` acts as the holder for a `reason`."""
+    """A session as people see it: a browser in the console, an OAuth client at the gateway
+    (`client_name`), whose id is that of its gateway session, or an impersonation: `actor` acts as
+    the holder for a `reason`."""
 
     id: str
     kind: SessionKind

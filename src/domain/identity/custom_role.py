@@ -20,7 +20,8 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CustomRole:
-    """A role of one organization. Its holders have the built-in role `viewer` and these permissions.
+    """A role of one organization. Its holders have the built-in role `viewer` and these
+    permissions.
 
     - The name stays, because keys, users and rules of identity providers name it.
     - It has what its permissions need (`NEEDED_FOR`).
@@ -53,8 +54,8 @@ class CustomRole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleHolders:
-    """Who has a role: ids of API keys that are not revoked, of users that are not removed, and names of identity
-    providers whose rules give it."""
+    """Who has a role: ids of API keys that are not revoked, of users that are not removed, and
+    names of identity providers whose rules give it."""
 
     api_keys: tuple[str, ...] = ()
     users: tuple[str, ...] = ()

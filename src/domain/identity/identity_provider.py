@@ -1,4 +1,5 @@
-"""Identity providers: OpenID Connect issuers, and the rules that give their people an organization and a role."""
+"""Identity providers: OpenID Connect issuers, and the rules that give their people an organization
+and a role."""
 
 import re
 from collections.abc import Mapping
@@ -29,11 +30,12 @@ _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 class RoleRule:
     """Gives a role to people with this value in a claim.
 
-    - `claim` is a claim's name, or a path with dots to a claim inside others. A list has each of its items.
+    - `claim` is a claim's name, or a path with dots to a claim inside others. A list has each of
+      its items.
     - `value` `*` matches every value that is neither empty nor false.
     - The claim `email` matches only if the provider says that the address is verified.
-    - `organization_id` None is the organization of the identity provider. Only a provider of the installation names
-      others.
+    - `organization_id` None is the organization of the identity provider. Only a provider of the
+      installation names others.
     - `custom_role` names a role of that organization in place of `role`, which is `viewer` then.
     """
 
@@ -61,7 +63,8 @@ class IdentityProvider:
     """An issuer and this service's registration there.
 
     - Without `client_secret` the service is a public client, protected by PKCE.
-    - `cli_client_id` is the public client of the command line; without it people do not sign in there.
+    - `cli_client_id` is the public client of the command line; without it people do not sign in
+      there.
     - Tokens are accepted for `client_id`, `cli_client_id` and `audiences`.
     - The first rule that matches decides. A person without a matching rule is refused.
     - With `installation` the sign-in page always offers it, and rules may name any organization.

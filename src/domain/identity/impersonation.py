@@ -1,4 +1,5 @@
-"""Impersonations: for a limited time a user or a platform key acts as another user of the organization."""
+"""Impersonations: for a limited time a user or a platform key acts as another user of the
+organization."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,8 +34,8 @@ class Impersonation:
 
     @property
     def acting(self) -> ApiKeyId:
-        """The id that runs and audit entries name. It names both, and is no id of a user or a key: what belongs to the
-        user alone is not found by it."""
+        """The id that runs and audit entries name. It names both, and is no id of a user or a key:
+        what belongs to the user alone is not found by it."""
         return ApiKeyId(f"{_ACTOR}{self.actor}:{self.user_id}")
 
 

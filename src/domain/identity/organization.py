@@ -34,17 +34,21 @@ class Organization:
     - Any run may request one of `models`, besides the models of its agent.
     - `daily_budget_usd` bounds the cost of its runs per UTC day; `retention_days` is how long its
       data is stored. None sets no bound.
-    - `user_daily_budget_usd` bounds the cost of the runs that one user starts per UTC day. `user_daily_budgets_usd` has
-      other budgets by the ids of users.
+    - `user_daily_budget_usd` bounds the cost of the runs that one user starts per UTC day.
+      `user_daily_budgets_usd` has other budgets by the ids of users.
     - `user_limits` hold for each user, and `limits_of_users` are other ones by the ids of users.
-    - With `keys_count_for_users`, budgets and limits of a user also hold what is done with API keys that the user made.
+    - With `keys_count_for_users`, budgets and limits of a user also hold what is done with API keys
+      that the user made.
     - `first_use` says what happens to the first tool definitions of servers that are not trusted.
-    - `mcp_kinds` are the kinds of MCP servers that it may register and start (`domain/mcp/kinds.py`).
+    - `mcp_kinds` are the kinds of MCP servers that it may register and start
+      (`domain/mcp/kinds.py`).
       None permits all.
     - `queue_weight` is its share of the runs that start while runs of several organizations wait.
-    - `max_queued` runs of it may be queued at most, and `max_running` be in progress. None sets no bound.
+    - `max_queued` runs of it may be queued at most, and `max_running` be in progress. None sets no
+      bound.
 
-    - `inbox_webhook_secret` names the secret with the address to which what waits for people is sent.
+    - `inbox_webhook_secret` names the secret with the address to which what waits for people is
+      sent.
 
     Only platform keys change `mcp_kinds`, `queue_weight`, `max_queued` and `max_running`.
     """
@@ -105,8 +109,9 @@ class Organization:
             raise invalid("organization_invalid", "The organization is not valid.", *wrong)
 
     def user_behind(self, starter: ApiKeyId, key_of: UserId | None) -> UserId | None:
-        """The user for whom counts what `starter` does: a user, or who acts as another one. A key counts for who made it,
-        `key_of`, if keys do; a schedule for the user with whose accounts it runs, who is its starter."""
+        """The user for whom counts what `starter` does: a user, or who acts as another one. A key
+        counts for who made it, `key_of`, if keys do; a schedule for the user with whose accounts it
+        runs, who is its starter."""
         return person_of(who_acts(starter)) or (key_of if self.keys_count_for_users else None)
 
     @property

@@ -18,7 +18,8 @@ MAX_CLAIMS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupClaim:
-    """Makes people with this value in a claim members, when they sign in with this identity provider.
+    """Makes people with this value in a claim members, when they sign in with this identity
+    provider.
 
     `claim` and `value` are as in rules of identity providers (`RoleRule`).
     """
@@ -36,7 +37,8 @@ class GroupClaim:
 class OrganizationGroup:
     """A group of users of one organization.
 
-    - `members` were added by hand. `members_by_claim` matched one of `claims` at their last sign-in.
+    - `members` were added by hand. `members_by_claim` matched one of `claims` at their last
+      sign-in.
     """
 
     id: GroupId
@@ -71,7 +73,8 @@ class OrganizationGroup:
 
 
 def group_owns(name: str, owned: Mapping[str, Sequence[str]], *, named: bool) -> ServiceError:
-    """`owned`: the first names of what belongs to the group, by kind. They are `named` to who sees them."""
+    """`owned`: the first names of what belongs to the group, by kind. They are `named` to who sees
+    them."""
     said = "; ".join(f"{kind}: {', '.join(names)}" if named else kind for kind, names in owned.items() if names)
     return conflict("group_owns", f"What belongs to the group {name!r} must be given to another one first. {said}.")
 

@@ -6,8 +6,8 @@ from types import MappingProxyType
 
 
 class Permission(StrEnum):
-    """One kind of act. Every role reads. Identity providers and directories need the role `admin`, because they decide
-    who gets which role."""
+    """One kind of act. Every role reads. Identity providers and directories need the role `admin`,
+    because they decide who gets which role."""
 
     RUNS_START = "runs.start"
     RUNS_CONTROL = "runs.control"

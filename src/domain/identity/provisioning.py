@@ -21,8 +21,8 @@ GROUPS_CLAIM = "scim_groups"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryEntry:
-    """A person as the directory describes them. `attributes` is what else is stored for it: name, display name and
-    e-mail addresses, as it sent them."""
+    """A person as the directory describes them. `attributes` is what else is stored for it: name,
+    display name and e-mail addresses, as it sent them."""
 
     user_name: str
     external_id: str | None = None
@@ -53,7 +53,8 @@ class ProvisionedUser:
 
     @property
     def has_had_access(self) -> bool:
-        """Whether the person has signed in or used a token, or an admin or a rule gave them a role."""
+        """Whether the person has signed in or used a token, or an admin or a rule gave them a
+        role."""
         user = self.user
         has_role = user.role is not Role.VIEWER or user.custom_role is not None
         return user.last_sign_in_at is not None or user.role_fixed or has_role
@@ -63,7 +64,8 @@ class ProvisionedUser:
         return replace(self, user=_described(found.readmitted(), self.entry))
 
     def described(self, entry: DirectoryEntry, at: datetime, *, active: bool) -> "ProvisionedUser":
-        """The user as the directory describes them now. A removed one gets a name again only when admitted."""
+        """The user as the directory describes them now. A removed one gets a name again only when
+        admitted."""
         user = replace(self.user, subject=entry.subject)
         if active or user.status is not UserStatus.REMOVED:
             user = _described(user.readmitted(), entry)
@@ -99,7 +101,8 @@ def require_few_members(members: Collection[UserId]) -> None:
 
 
 def directory_principal(provider: IdentityProvider, organization_id: OrganizationId | None = None) -> Principal:
-    """The directory of an identity provider as a caller. Audit entries name the identity provider."""
+    """The directory of an identity provider as a caller. Audit entries name the identity
+    provider."""
     return Principal(
         organization_id=organization_id or provider.organization_id, key_id=ApiKeyId(provider.id), role=Role.ADMIN
     )

@@ -1,4 +1,5 @@
-"""Users: people who sign in with an identity provider of their organization or of the installation."""
+"""Users: people who sign in with an identity provider of their organization or of the
+installation."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,8 +12,8 @@ from domain.ids import ApiKeyId, IdentityProviderId, OrganizationId, UserId
 
 
 class UserStatus(StrEnum):
-    """Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next
-    sign-in does not create the user again."""
+    """Only an active user is admitted. The row of a removed one stays, without name and e-mail, so
+    that the next sign-in does not create the user again."""
 
     ACTIVE = "active"
     DEACTIVATED = "deactivated"
@@ -21,7 +22,8 @@ class UserStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What an identity provider says about a person. `issuer` and `subject` identify the person, nothing else does."""
+    """What an identity provider says about a person. `issuer` and `subject` identify the person,
+    nothing else does."""
 
     issuer: str
     subject: str
@@ -33,8 +35,9 @@ class Profile:
 class User:
     """A person in one organization.
 
-    - `role` comes from the rules of the identity provider, at each sign-in. With `role_fixed` an admin chose it, and
-      rules no longer change it. `custom_role` names a role of the organization in its place; `role` is `viewer` then.
+    - `role` comes from the rules of the identity provider, at each sign-in. With `role_fixed` an
+      admin chose it, and rules no longer change it. `custom_role` names a role of the organization
+      in its place; `role` is `viewer` then.
     - With `may_impersonate`, which an admin gives, the user may act as others (`Impersonations`).
     - `last_sign_in_at` is also when a token is first used here, at most about once an hour.
     - The user is refused while `provider_id` names no identity provider.
@@ -77,8 +80,8 @@ class User:
         return replace(self, role=Role.VIEWER, custom_role=None, role_fixed=False)
 
     def principal(self, expires_at: datetime, granted: frozenset[Permission] = frozenset()) -> Principal:
-        """The user as a caller, until their token or session expires, with the permissions of the custom role. Users
-        never have platform rights."""
+        """The user as a caller, until their token or session expires, with the permissions of the
+        custom role. Users never have platform rights."""
         return Principal(
             organization_id=self.organization_id,
             key_id=self.actor,

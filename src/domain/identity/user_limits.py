@@ -1,4 +1,5 @@
-"""Limits of one user beside the daily budget: the rate of requests, and how many runs are active."""
+"""Limits of one user beside the daily budget: the rate of requests, and how many runs are
+active."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,8 +14,10 @@ MAX_ACTIVE_RUNS = 100_000
 class UserLimits:
     """None sets no limit.
 
-    - `rate_limit` bounds the requests of the user, however they come: to the API, the gateway and the console.
-    - `max_active_runs` of the user may be queued or in progress. Runs that wait for people are not among them.
+    - `rate_limit` bounds the requests of the user, however they come: to the API, the gateway and
+      the console.
+    - `max_active_runs` of the user may be queued or in progress. Runs that wait for people are not
+      among them.
     """
 
     rate_limit: RateLimit | None = None

@@ -32,10 +32,10 @@ class ApiKeyAuth:
 class ClientCredentialsAuth:
     """OAuth client credentials: Dragoman acts for itself.
 
-    - Dragoman proves itself with `client_secret`, or with assertions that it signs with `private_key` (RFC 7523), a
-      key in PEM. `key_id` names the key in the assertions.
-    - `issuer` fixes the authorization server. Without it, the first one that the MCP server names is
-      used and stored.
+    - Dragoman proves itself with `client_secret`, or with assertions that it signs with
+      `private_key` (RFC 7523), a key in PEM. `key_id` names the key in the assertions.
+    - `issuer` fixes the authorization server. Without it, the first one that the MCP server names
+      is used and stored.
     """
 
     client_id: str
@@ -61,7 +61,8 @@ class AuthorizationCodeAuth:
 
 
 class SubjectToken(StrEnum):
-    """The token of a person's sign-in that is exchanged. The values are part of the public contract."""
+    """The token of a person's sign-in that is exchanged. The values are part of the public
+    contract."""
 
     ID_TOKEN = "id_token"
     ACCESS_TOKEN = "access_token"
@@ -69,12 +70,14 @@ class SubjectToken(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenExchangeAuth:
-    """OAuth token exchange (RFC 8693): the identity provider of a person exchanges a token of their sign-in for one of the
-    server.
+    """OAuth token exchange (RFC 8693): the identity provider of a person exchanges a token of their
+    sign-in for one of the server.
 
-    - `issuer` names another authorization server of the identity provider, at its origin; None is the identity provider.
+    - `issuer` names another authorization server of the identity provider, at its origin; None is
+      the identity provider.
     - Without `client_id`, Dragoman is the client that people sign in with.
-    - `audience` and `resource` name the server as the identity provider knows it; without both, `resource` is its URL.
+    - `audience` and `resource` name the server as the identity provider knows it; without both,
+      `resource` is its URL.
     """
 
     client_id: str | None = None
@@ -90,8 +93,9 @@ class TokenExchangeAuth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdJagAuth:
-    """Enterprise-managed authorization: the identity provider of a person gives an assertion (ID-JAG) for the authorization
-    server `issuer`, which gives a token for it (RFC 7523). The client is the one there."""
+    """Enterprise-managed authorization: the identity provider of a person gives an assertion
+    (ID-JAG) for the authorization server `issuer`, which gives a token for it (RFC 7523). The
+    client is the one there."""
 
     client_id: str
     client_secret: SecretValue | None = field(default=None, repr=False)

@@ -104,7 +104,8 @@ class CircuitBreaker:
         return replace(self, retry_at=now)
 
     def told_failures(self, failures: int) -> "CircuitBreaker":
-        """The state after other processes counted so many failures in a row. Only a failure seen here opens."""
+        """The state after other processes counted so many failures in a row. Only a failure seen
+        here opens."""
         if self.retry_at is not None:
             return self
         failures = min(failures, self.settings.failures - 1)

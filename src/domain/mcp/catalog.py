@@ -89,8 +89,8 @@ class McpToolDefinition:
         return self
 
     def is_same_as(self, other: "McpToolDefinition") -> bool:
-        """Whether the pinned parts are equal. With a definition of an earlier release, these are the
-        parts that it pinned."""
+        """Whether the pinned parts are equal. With a definition of an earlier release, these are
+        the parts that it pinned."""
         if self.pin_version == other.pin_version:
             return self.digest == other.digest
         return self._first_digest == other._first_digest
@@ -128,7 +128,8 @@ MAX_REASON = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejection:
-    """A person's refusal of a tool's definition. `by` is the id of a key or a user, `reason` is for people."""
+    """A person's refusal of a tool's definition. `by` is the id of a key or a user, `reason` is for
+    people."""
 
     by: str
     at: datetime

@@ -1,5 +1,5 @@
-"""Tools that an organization declares for a server. Such a server is sent calls and nothing else: no handshake, no
-listing."""
+"""Tools that an organization declares for a server. Such a server is sent calls and nothing else:
+no handshake, no listing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

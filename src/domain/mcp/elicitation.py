@@ -58,7 +58,8 @@ class Elicitation:
 
 
 def account_path(url: str) -> str:
-    """The path and query of the page where an account is connected, for a link from another page of the console."""
+    """The path and query of the page where an account is connected, for a link from another page of
+    the console."""
     _, scheme_ends, rest = url.partition("://")
     return f"/{rest.partition('/')[2]}" if scheme_ends else url
 

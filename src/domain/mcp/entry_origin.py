@@ -1,4 +1,5 @@
-"""The entry of an MCP registry that a server was made from: `REGISTRY:NAMESPACE/NAME@VERSION`. Pure."""
+"""The entry of an MCP registry that a server was made from: `REGISTRY:NAMESPACE/NAME@VERSION`.
+Pure."""
 
 import re
 from dataclasses import dataclass

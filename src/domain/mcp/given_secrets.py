@@ -1,4 +1,5 @@
-"""Secrets that a person gave for an MCP server: bound to its address or its program, so that nothing else gets them."""
+"""Secrets that a person gave for an MCP server: bound to its address or its program, so that
+nothing else gets them."""
 
 import hashlib
 import json
@@ -24,21 +25,23 @@ class AccountOwner(NamedTuple):
 
 
 def account_owner(server: McpServer) -> AccountOwner | None:
-    """Who gives the secrets that the server uses; None if it acts for no person. The test of a saved server uses those of
-    the saved one."""
+    """Who gives the secrets that the server uses; None if it acts for no person. The test of a
+    saved server uses those of the saved one."""
     if server.person_id is None:
         return None
     return AccountOwner(server.organization_id, server.tested_id or server.id, server.person_id)
 
 
 def is_process_of_person(server: McpServer) -> bool:
-    """Whether the server is a process that is started for the person it acts for, and ends with their secrets."""
+    """Whether the server is a process that is started for the person it acts for, and ends with
+    their secrets."""
     return server.person_id is not None and not server.config.kind.is_remote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenSecrets:
-    """`binding` is the address or the program for which they were given, `revision` changes with each change of a value."""
+    """`binding` is the address or the program for which they were given, `revision` changes with
+    each change of a value."""
 
     binding: str
     revision: str
@@ -57,9 +60,9 @@ class GivenSecrets:
 
 
 def binding_of_secrets(config: McpServerConfig) -> str:
-    """A digest of what decides who gets the secrets, which may hold secrets itself: the kind and the URL; of a started server
-    its program with its arguments and its variables, which may name a host, or a place that it tells. Another version is the
-    same program."""
+    """A digest of what decides who gets the secrets, which may hold secrets itself: the kind and
+    the URL; of a started server its program with its arguments and its variables, which may name a
+    host, or a place that it tells. Another version is the same program."""
     text = f"{config.kind} {config.url}"
     if not config.kind.is_remote:
         variables = {name: _bound(value) for name, value in config.env.items()}

@@ -30,8 +30,8 @@ class OciImage:
 
     @property
     def registry(self) -> str | None:
-        """Host of the registry, with its port; None for the default one. As container engines decide whether the first
-        part of a repository is one."""
+        """Host of the registry, with its port; None for the default one. As container engines
+        decide whether the first part of a repository is one."""
         first, slash, _ = self.repository.partition("/")
         is_host = first == "localhost" or any(each in ".:" or each.isupper() for each in first)
         return first if slash and is_host else None

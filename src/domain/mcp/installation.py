@@ -11,8 +11,8 @@ class Installation:
 
     `version` is the exact package version, or a digest of the copied files. `location` is the path
     of the copy below this machine's directory of installed servers. A location is never reused, so
-    it identifies the installation. `lock` has the exact versions and hashes of all its packages, compressed: other
-    machines install the same by it. None without packages of a registry.
+    it identifies the installation. `lock` has the exact versions and hashes of all its packages,
+    compressed: other machines install the same by it. None without packages of a registry.
     """
 
     version: str

@@ -10,7 +10,8 @@ ARCHIVE = "archive"
 """Packages that are installed from a file of this machine instead of a registry."""
 KINDS = (*(kind.value for kind in McpServerKind), ARCHIVE)
 NEW_ORGANIZATION_KINDS = ("http", "sse", "a2a", "npm", "python")
-"""What a new organization has. Starting programs of this machine, or containers on it, requires a grant."""
+"""What a new organization has. Starting programs of this machine, or containers on it, requires a
+grant."""
 KIND_NOT_PERMITTED = "mcp_kind_not_permitted"
 
 

@@ -1,4 +1,5 @@
-"""What a started server reaches over the network: nothing, a list of hosts, or what the operator permits to all."""
+"""What a started server reaches over the network: nothing, a list of hosts, or what the operator
+permits to all."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,8 +24,8 @@ class ServerNetwork(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedHost:
-    """An entry of `network_hosts`: `api.example.com`, or `*.example.com` for all names below it; with `:PORT`, else at
-    ports 80 and 443."""
+    """An entry of `network_hosts`: `api.example.com`, or `*.example.com` for all names below it;
+    with `:PORT`, else at ports 80 and 443."""
 
     name: str
     is_parent: bool
@@ -42,7 +43,8 @@ class AllowedHost:
         return cls(name=name, is_parent=host != name, port=int(port) if colon else None)
 
     def permits(self, host: str, port: int) -> bool:
-        """Whether a connection to the port of a host is permitted. `host` is as a client spells it."""
+        """Whether a connection to the port of a host is permitted. `host` is as a client spells
+        it."""
         name = host.lower().removesuffix(".")
         fits = name.endswith(f".{self.name}") if self.is_parent else name == self.name
         return fits and (port in _DEFAULT_PORTS if self.port is None else port == self.port)

@@ -32,8 +32,8 @@ class DefinitionState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinnedTool:
-    """A tool as its server describes it now, its approved definition, if any, and the refusal of the present one, if
-    any."""
+    """A tool as its server describes it now, its approved definition, if any, and the refusal of
+    the present one, if any."""
 
     definition: McpToolDefinition
     approved: McpToolDefinition | None
@@ -74,7 +74,8 @@ def pinned_tools(catalog: McpCatalog) -> tuple[PinnedTool, ...]:
 
 
 class FirstUse(StrEnum):
-    """What happens to the first definitions of servers that are not trusted. The values are public."""
+    """What happens to the first definitions of servers that are not trusted. The values are
+    public."""
 
     APPROVE = "approve"
     """They are approved, except for those that hide text."""
@@ -110,7 +111,8 @@ class Pinning:
         self.catalog = listed
         """The listed catalog, with approvals after the last of the `steps`."""
         self.news: list[PinnedTool] = []
-        """Tools that entered quarantine, or whose quarantined definition changed, in the catalog's order."""
+        """Tools that entered quarantine, or whose quarantined definition changed, in the catalog's
+        order."""
         self.has_same_definitions = False
         """Whether the previous catalog has the same tools, in the same order and states."""
 

@@ -37,8 +37,9 @@ class RegistryInput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """One value of the configuration. `template` is a text in which each input's name in braces stands for its value; an
-    input that is not given leaves the slot out. `flag` goes before the value of an argument."""
+    """One value of the configuration. `template` is a text in which each input's name in braces
+    stands for its value; an input that is not given leaves the slot out. `flag` goes before the
+    value of an argument."""
 
     group: SlotGroup
     name: str
@@ -59,8 +60,8 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryOption:
-    """One way to start or reach the server. The publisher's own texts never refer to secrets of the organization: only
-    an input that is given as a secret does."""
+    """One way to start or reach the server. The publisher's own texts never refer to secrets of the
+    organization: only an input that is given as a secret does."""
 
     kind: McpServerKind
     package: str | None = None
@@ -73,7 +74,8 @@ class RegistryOption:
         return tuple(one for slot in self.slots for one in slot.inputs)
 
     def config(self, slug: str, given: Mapping[str, SecretValue]) -> McpServerConfig:
-        """The server with these inputs. Raises INVALID `registry_inputs_invalid`, `mcp_server_invalid`."""
+        """The server with these inputs. Raises INVALID `registry_inputs_invalid`,
+        `mcp_server_invalid`."""
         known = {one.name for one in self.inputs}
         wrong = [Violation(path=f"inputs.{name}", message="is no input of the entry") for name in given.keys() - known]
         filled = _Filled(given=given, wrong=wrong)
@@ -96,7 +98,8 @@ class RegistryOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistryEntry:
-    """A version of a server in a registry. `unavailable` says why other ways to start it cannot be used here."""
+    """A version of a server in a registry. `unavailable` says why other ways to start it cannot be
+    used here."""
 
     name: str
     version: str
@@ -173,8 +176,8 @@ class _Filled:
 
 
 def usable(option: RegistryOption) -> RegistryOption | str:
-    """The option without optional arguments that hold secrets, or why it cannot be used: arguments are never secret, and a
-    publisher has no say in where the organization's secrets go."""
+    """The option without optional arguments that hold secrets, or why it cannot be used: arguments
+    are never secret, and a publisher has no say in where the organization's secrets go."""
     if any(_SECRET in text for slot in option.slots for text in slot.texts):
         return f"{option.kind}: the entry refers to secrets of the organization by itself."
     if option.package is not None and (reason := _why_not(option)):

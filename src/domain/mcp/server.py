@@ -19,6 +19,7 @@ from domain.mcp.auth import (
     secrets_of,
     wrong_with,
 )
+from domain.mcp.behavior import ConnectionLoss, ElicitationPolicy, OutputValidation, PassingPolicy
 from domain.mcp.client_request import ClientRequestKind
 from domain.mcp.declared_tool import DeclaredTool, wrong_declarations
 from domain.mcp.entry_origin import EntryOrigin
@@ -54,7 +55,8 @@ class McpServerKind(StrEnum):
 
     @property
     def is_package(self) -> bool:
-        """Whether the server is installed from a registry of packages or images, or a package file."""
+        """Whether the server is installed from a registry of packages or images, or a package
+        file."""
         return self in (McpServerKind.NPM, McpServerKind.PYTHON, McpServerKind.OCI)
 
 
@@ -67,47 +69,11 @@ class Isolation(StrEnum):
 
 
 class Credentials(StrEnum):
-    """Whose account is used at a server: one of the organization, or that of the person for whom a call is made."""
+    """Whose account is used at a server: one of the organization, or that of the person for whom a
+    call is made."""
 
     ORGANIZATION = "organization"
     PERSON = "person"
-
-
-class OutputValidation(StrEnum):
-    """How `structuredContent` that does not match the tool's `outputSchema` is handled."""
-
-    OFF = "off"
-    WARN = "warn"
-    ENFORCE = "enforce"
-
-
-class ConnectionLoss(StrEnum):
-    """What happens to a server's tools while the organization's shared connection is lost."""
-
-    UNREGISTER = "unregister"
-    """Runs do not have the tools during the loss, from their next turn on. Needs isolation `shared`."""
-    MARK_UNHEALTHY = "mark_unhealthy"
-    """The tools stay registered; calls report that the server is not connected."""
-
-
-class ElicitationPolicy(StrEnum):
-    """How a server's request for input in the middle of a call is handled."""
-
-    DECLINE = "decline"
-    """The server gets a decline, and the model learns of the request."""
-    ASK = "ask"
-    """The run is suspended until a person answers."""
-
-
-class PassingPolicy(StrEnum):
-    """How a server's request for sampling or roots is handled. Only gateway clients can
-    answer it."""
-
-    DECLINE = "decline"
-    """The request is declined."""
-    PASS = "pass"
-    """The request is passed to the client of the call, if the client supports it. A run has
-    none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +86,15 @@ class McpServerConfig:
     - `path` is what a custom server is copied from, if it is not run in place.
     - `command` starts a custom server, or names one of a package's commands.
     - `args` never hold secrets; `url` only references them (`${secret:NAME}` in path or query).
-    - `credentials`: with `person`, each person authorizes with their own account, or gives the secrets `person:NAME`, and
-      calls use those of the person who started the run or opened the gateway session; a started server has processes of each.
+    - `credentials`: with `person`, each person authorizes with their own account, or gives the
+      secrets `person:NAME`, and calls use those of the person who started the run or opened the
+      gateway session; a started server has processes of each.
     - `tools` are names or globs of the server's tools that are used; None is all.
-    - `declared_tools` are the definitions of a server that answers calls only: it gets no handshake, and lists nothing.
+    - `declared_tools` are the definitions of a server that answers calls only: it gets no
+      handshake, and lists nothing.
     - `network` bounds what a started server reaches; `network_hosts` are the hosts of an allowlist.
-    - `registry_entry` names the entry of an MCP registry that the server was made from, for newer versions.
+    - `registry_entry` names the entry of an MCP registry that the server was made from, for newer
+      versions.
     - `timeout_s` bounds each call; `idle_timeout_s` is how long an unused connection stays open.
     - `max_response_bytes` bounds one reply on the wire; `max_concurrency` bounds concurrent calls.
     - `rate_limit` bounds the rate of calls; None sets no limit.
@@ -198,7 +167,8 @@ class McpServerConfig:
 
     @property
     def answers_calls_only(self) -> bool:
-        """Whether the server is sent tool calls and nothing else, because its tools are declared."""
+        """Whether the server is sent tool calls and nothing else, because its tools are
+        declared."""
         return bool(self.declared_tools)
 
     @property

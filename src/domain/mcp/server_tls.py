@@ -1,4 +1,5 @@
-"""TLS with a remote MCP server: a certificate that Dragoman shows, and certificate authorities that it trusts."""
+"""TLS with a remote MCP server: a certificate that Dragoman shows, and certificate authorities that
+it trusts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ MAX_AUTHORITIES = 512 * 1024
 class ServerTls:
     """All in PEM.
 
-    - `certificate`: the client certificate, with those between it and its authority; `private_key` is its key.
+    - `certificate`: the client certificate, with those between it and its authority; `private_key`
+      is its key.
     - `ca`: certificate authorities, in place of those that the system trusts.
     - `subject` and `expires_at` are those of the certificate, read when it is saved.
     """

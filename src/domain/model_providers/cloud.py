@@ -17,8 +17,9 @@ _SERVICE_ACCOUNT = ("client_email", "private_key")
 
 
 class CloudIdentity(StrEnum):
-    """Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine on which Dragoman
-    runs (instance role, workload identity, metadata server). The values are part of the public contract."""
+    """Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine
+    on which Dragoman runs (instance role, workload identity, metadata server). The values are part
+    of the public contract."""
 
     KEY = "key"
     SERVICE = "service"
@@ -29,9 +30,10 @@ class CloudSettings:
     """Of providers in clouds. Each kind takes some of these.
 
     - `project`: of Google Cloud.
-    - `role`: ARN of a role of AWS that the identity assumes; `profile`: of the machine's configuration of AWS.
-    - `tenant_id`, `client_id`: of an application in Microsoft Entra, whose secret is the key. With the machine's
-      identity, `client_id` is a managed identity.
+    - `role`: ARN of a role of AWS that the identity assumes; `profile`: of the machine's
+      configuration of AWS.
+    - `tenant_id`, `client_id`: of an application in Microsoft Entra, whose secret is the key. With
+      the machine's identity, `client_id` is a managed identity.
     """
 
     region: str | None = None

@@ -36,8 +36,8 @@ _KEY = re.compile(r"[\x21-\x7e]+")
 
 
 class ProviderKind(StrEnum):
-    """The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is, unless their wire is `native`.
-    The values are part of the public contract."""
+    """The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is,
+    unless their wire is `native`. The values are part of the public contract."""
 
     OPENAI = "openai"
     ALIBABA = "alibaba"
@@ -83,7 +83,8 @@ class ProviderKind(StrEnum):
 class ProviderWire(StrEnum):
     """The API of a provider. The values are part of the public contract.
 
-    - `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere.
+    - `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock
+      without a path, `chat` elsewhere.
     - `native`: the vendor's own API: `generateContent` of Gemini, Converse of Bedrock.
     """
 
@@ -94,9 +95,9 @@ class ProviderWire(StrEnum):
 
 
 class EchoReasoning(StrEnum):
-    """Where chat completions get the model's reasoning back, if the provider shows it: in messages `always`; after the
-    last message of the user, which is the `tool_loop`; or `never`, which sends text and calls only. The values are part
-    of the public contract."""
+    """Where chat completions get the model's reasoning back, if the provider shows it: in messages
+    `always`; after the last message of the user, which is the `tool_loop`; or `never`, which sends
+    text and calls only. The values are part of the public contract."""
 
     TOOL_LOOP = "tool_loop"
     ALWAYS = "always"
@@ -170,7 +171,8 @@ def default_base_url(kind: ProviderKind, cloud: CloudSettings) -> str:
 
 
 def region_of(kind: ProviderKind, base_url: str, cloud: CloudSettings) -> str | None:
-    """The region of an address, which deployments may have for themselves; else that of the settings."""
+    """The region of an address, which deployments may have for themselves; else that of the
+    settings."""
     host = _host_of(base_url)
     if kind is ProviderKind.BEDROCK and (found := _BEDROCK_HOST.fullmatch(host)) is not None:
         return found["region"]
@@ -231,9 +233,12 @@ class ModelProvider:
     With `deployments`, only these are called. `version` counts its changes.
 
     - Kind `vertex` needs the project; its key is the JSON of a service account.
-    - The native wire of kind `bedrock` needs a region, and a key: an API key, or `ID:SECRET` of an access key.
-    - Kind `azure` with `cloud.tenant_id`: the key is the secret of the application `cloud.client_id`.
-    - With the machine's identity there is no key, and addresses are the vendor's: tokens are sent there.
+    - The native wire of kind `bedrock` needs a region, and a key: an API key, or `ID:SECRET` of an
+      access key.
+    - Kind `azure` with `cloud.tenant_id`: the key is the secret of the application
+      `cloud.client_id`.
+    - With the machine's identity there is no key, and addresses are the vendor's: tokens are sent
+      there.
     """
 
     organization_id: OrganizationId

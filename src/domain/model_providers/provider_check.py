@@ -37,7 +37,8 @@ class ProviderCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderCheckResult:
-    """`model` is `PROVIDER:NAME`, or None if none was tested. Checks are in the order of the provider's deployments."""
+    """`model` is `PROVIDER:NAME`, or None if none was tested. Checks are in the order of the
+    provider's deployments."""
 
     provider: str
     model: str | None

@@ -15,7 +15,8 @@ _ID = re.compile(r"(usr|key)_[A-Za-z0-9_]{1,60}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvers:
-    """Those who may decide: `people` by the ids of users or API keys, and members of `groups`, by name. At least one."""
+    """Those who may decide: `people` by the ids of users or API keys, and members of `groups`, by
+    name. At least one."""
 
     people: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()

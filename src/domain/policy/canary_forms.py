@@ -20,7 +20,8 @@ _ROT13 = str.maketrans(_SMALL + _LARGE, _SMALL[13:] + _SMALL[:13] + _LARGE[13:] 
 _FIRST_TAG, _LAST_TAG, _TAGS = 0xE0020, 0xE007E, 0xE0000
 _MOST_REMEMBERED = 4_096
 _LONGEST_ESCAPED = 64
-"""Characters of a token whose escapes are searched for inside of other encodings: each is up to twelve characters there."""
+"""Characters of a token whose escapes are searched for inside of other encodings: each is up to
+twelve characters there."""
 _TO_UUENCODE = str.maketrans(_BASE64, "`" + "".join(chr(code) for code in range(33, 96)))
 
 
@@ -38,8 +39,8 @@ class Form:
 
 
 class _Compatible(dict[int, str]):
-    """The same characters in their usual form: full width, mathematical, circled, Unicode tags. The first ones are
-    kept."""
+    """The same characters in their usual form: full width, mathematical, circled, Unicode tags. The
+    first ones are kept."""
 
     def __missing__(self, code: int) -> str:
         is_tag = _FIRST_TAG <= code <= _LAST_TAG
@@ -53,8 +54,8 @@ _COMPATIBLE = _Compatible()
 
 
 def folded(text: str) -> str:
-    """The text for comparison without case and forms of letters. Characters with a common upper case (ı and i) become
-    equal."""
+    """The text for comparison without case and forms of letters. Characters with a common upper
+    case (ı and i) become equal."""
     if not text.isascii():
         text = text.translate(_COMPATIBLE)
     return text.upper().casefold()
@@ -75,8 +76,10 @@ def characters(text: str) -> str:
 def forms_of_letters(token_id: str, token: str) -> Iterator[Form]:
     """Forms to search for in the letters of a text:
 
-    - the token, backwards and in ROT13 too, its hexadecimal, base64 and base32 encodings, over UTF-8 and UTF-16;
-    - these encodings of such an encoding, and of the token with each character written as an escape or a number;
+    - the token, backwards and in ROT13 too, its hexadecimal, base64 and base32 encodings, over
+      UTF-8 and UTF-16;
+    - these encodings of such an encoding, and of the token with each character written as an escape
+      or a number;
     - lists of its bytes and characters as numbers.
     """
     for text, before, after in _written(token):
@@ -120,7 +123,8 @@ def _written(token: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _escaped(token: str) -> Iterator[str]:
-    """The token as written, in escapes and lists only: what is in them when they are encoded again."""
+    """The token as written, in escapes and lists only: what is in them when they are encoded
+    again."""
     raw, units = token.encode("utf-8", "surrogatepass"), token.encode("utf-16-be", "surrogatepass").hex()
     yield "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
     for escape in ("\\x{:02x}", "%{:02x}", "%{:02X}"):

@@ -64,7 +64,8 @@ class CleanJson:
 
 
 class _Forms:
-    """An index of forms: by samples for the search in a text, in order for the search at its end."""
+    """An index of forms: by samples for the search in a text, in order for the search at its
+    end."""
 
     def __init__(self, forms: Iterator[Form]) -> None:
         by_text = {form.text: form for form in forms if len(form.text) >= MIN_FORM}

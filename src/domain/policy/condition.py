@@ -52,8 +52,10 @@ class Circumstances:
 class Condition:
     """Restricts a rule to people and times; at least one of them.
 
-    - It holds for the `people` (ids of users or API keys) and the members of `groups`, by name; without both, for all.
-    - `hours` such as `08:00-18:00` exclude the end. Hours that end after midnight belong to the day on which they begin.
+    - It holds for the `people` (ids of users or API keys) and the members of `groups`, by name;
+      without both, for all.
+    - `hours` such as `08:00-18:00` exclude the end. Hours that end after midnight belong to the day
+      on which they begin.
     - `hours` and `days` are those of `time_zone`, by default UTC.
     """
 
@@ -88,10 +90,12 @@ class Condition:
                 yield Violation(path="when.time_zone", message="belongs to hours or days")
 
     def unmet(self, now: Circumstances, *, permits: bool) -> str | None:
-        """Why the condition does not hold; None if it holds. `permits` is whether its rule allows calls.
+        """Why the condition does not hold; None if it holds. `permits` is whether its rule allows
+        calls.
 
         - Who is not known fails closed: a rule that permits does not hold, and any other one does.
-        - A key is also the person who created it where the rule restricts, and only itself where the rule permits.
+        - A key is also the person who created it where the rule restricts, and only itself where
+          the rule permits.
         """
         return self._other_time(now.at) or self._other_person(now, permits=permits)
 

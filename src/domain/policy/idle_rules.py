@@ -107,8 +107,8 @@ class _Review:
         return self._idle_fields(pattern, rule, visible)
 
     def changes_nothing(self, rules: ToolPolicies, statement: IdleStatement) -> bool:
-        """Whether each tool is treated the same without the statement. A rule also decides which other
-        rules apply: a denial hides less specific ones, and a permission overrides them."""
+        """Whether each tool is treated the same without the statement. A rule also decides which
+        other rules apply: a denial hides less specific ones, and a permission overrides them."""
         without = self._layers.with_rules(self._layer, _without(rules, statement))
         return all(
             _effect(self.resolve(name)) == _effect(without.resolve(name))
@@ -138,8 +138,8 @@ class _Review:
 
 
 def _effect(policy: ToolPolicy) -> ToolPolicy | None:
-    """What a policy means for calls, whatever its sources: of a hidden tool nothing, of a denied tool
-    the denial and what it does to the run."""
+    """What a policy means for calls, whatever its sources: of a hidden tool nothing, of a denied
+    tool the denial and what it does to the run."""
     if policy.hidden_by is not None:
         return None
     if policy.decision is Verdict.DENY:

@@ -51,8 +51,9 @@ class ArgumentsConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalTerms:
-    """How long an approval may take (`ttl_s`), whether the person who started the run may approve (`allow_self`), and
-    who may decide: those in each of `approvers`. Without any, each operator may. `needed` different people must approve."""
+    """How long an approval may take (`ttl_s`), whether the person who started the run may approve
+    (`allow_self`), and who may decide: those in each of `approvers`. Without any, each operator
+    may. `needed` different people must approve."""
 
     ttl_s: float = DEFAULT_APPROVAL_TTL_S
     allow_self: bool = True

@@ -13,9 +13,10 @@ MAX_COMPARED = 2_000_000
 def open_permissions(
     layers: PolicyLayers, rules: ToolPolicies, names: Sequence[str], layer: PolicyLayer
 ) -> Iterator[str]:
-    """Patterns of rules that allow under a condition, where a tool is allowed while the condition does not hold: no rule
-    without a condition denies it or requires approval. `rules` are those of `layer`; `layers` has rules without
-    conditions only. What cannot be compared within MAX_COMPARED steps is left out."""
+    """Patterns of rules that allow under a condition, where a tool is allowed while the condition
+    does not hold: no rule without a condition denies it or requires approval. `rules` are those of
+    `layer`; `layers` has rules without conditions only. What cannot be compared within MAX_COMPARED
+    steps is left out."""
     always = rules.unconditional()
     layers = layers.with_rules(layer, always)
     left = MAX_COMPARED

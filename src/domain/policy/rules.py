@@ -66,12 +66,12 @@ class ToolRule:
       own.
     - `max_calls` applies per tool and run, and to all steps of a workflow run.
     - `max_result_bytes` bounds the text of a result that the model gets.
-    - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the person who
-      started the run may approve; false is the four-eyes rule. `approvers` are who may decide.
-      `approvals_needed` different people must approve; one of them denies. All apply to approvals of
-      `on_unknown_outcome` too.
-    - `when` restricts the rule to people and times. While the condition does not hold, the rule does not exist.
-      Such a rule states a decision.
+    - `approval_ttl_s` is how long an approval waits. `allow_self_approval` is whether the person
+      who started the run may approve; false is the four-eyes rule. `approvers` are who may decide.
+      `approvals_needed` different people must approve; one of them denies. All apply to approvals
+      of `on_unknown_outcome` too.
+    - `when` restricts the rule to people and times. While the condition does not hold, the rule
+      does not exist. Such a rule states a decision.
     - `overridable` (organizations only) lets an agent's rule replace this rule's values instead of
       only tightening them.
     """
@@ -173,7 +173,8 @@ class ToolPolicies:
         return self._with(tuple(each for each in self.rules if each[1].unmet(now) is None))
 
     def at_their_mildest(self) -> "ToolPolicies":
-        """The rules without the conditional ones that restrict: what any person may do at any time."""
+        """The rules without the conditional ones that restrict: what any person may do at any
+        time."""
         return self._with(
             tuple(each for each in self.rules if each[1].when is None or each[1].decision is Verdict.ALLOW)
         )

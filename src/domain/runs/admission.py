@@ -17,8 +17,8 @@ ACTIVE_RETRY_S = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """How many runs of the organization, and of the agent, may be queued at most, and how many runs of the user who starts
-    this one may be queued or in progress. None sets no bound."""
+    """How many runs of the organization, and of the agent, may be queued at most, and how many runs
+    of the user who starts this one may be queued or in progress. None sets no bound."""
 
     organization: int | None = None
     agent: int | None = None
@@ -31,7 +31,8 @@ class Admission:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserBound:
-    """At most so many runs of the user may be queued or in progress, `with_keys` those of keys that the user made too."""
+    """At most so many runs of the user may be queued or in progress, `with_keys` those of keys that
+    the user made too."""
 
     user_id: UserId
     max_active: int
@@ -48,8 +49,9 @@ def bound_violations(max_queued: int | None, max_running: int | None) -> list[Vi
 
 
 def has_place_of_caller(run: Run) -> bool:
-    """Whether a run called this one and waits for it. Both have that run's place: if this one waited for another, the caller
-    could keep it from ever running. A retry has no caller that waits."""
+    """Whether a run called this one and waits for it. Both have that run's place: if this one
+    waited for another, the caller could keep it from ever running. A retry has no caller that
+    waits."""
     called_by = CalledBy.of(run.metadata)
     return called_by is not None and called_by.run_id is not None and run.retry_of is None
 
@@ -63,8 +65,9 @@ class QueuedRuns:
 
 
 def require_place(owner: str, limit: int, queued: QueuedRuns, *, at: datetime) -> None:
-    """Raises LIMIT `queue_full`, with the `position` that the run would have, when `limit` runs are queued already.
-    `retry_after_s` estimates when a place is free: runs leave the queue as fast as the oldest one has moved up."""
+    """Raises LIMIT `queue_full`, with the `position` that the run would have, when `limit` runs are
+    queued already. `retry_after_s` estimates when a place is free: runs leave the queue as fast as
+    the oldest one has moved up."""
     if queued.count < limit:
         return
     waited_s = 0.0 if queued.since is None else max(0.0, (at - queued.since).total_seconds())
@@ -78,8 +81,8 @@ def require_place(owner: str, limit: int, queued: QueuedRuns, *, at: datetime) -
 
 
 def require_active_place(bound: UserBound, active: int) -> None:
-    """Raises LIMIT `user_runs_full` when `active` runs of the user are queued or in progress already. When one of them ends is
-    not known, so `retry_after_s` is a guess."""
+    """Raises LIMIT `user_runs_full` when `active` runs of the user are queued or in progress
+    already. When one of them ends is not known, so `retry_after_s` is a guess."""
     if active < bound.max_active:
         return
     raise ServiceError(

@@ -28,7 +28,8 @@ def approval_request(
     outcome_unknown: bool = False,
     server: ServerPin | None = None,
 ) -> ApprovalRequest:
-    """The approval that `call` requires. The id is derived, so a repeated step requests the same approval."""
+    """The approval that `call` requires. The id is derived, so a repeated step requests the same
+    approval."""
     return ApprovalRequest(
         id=ApprovalId(derived_id("apr", call.id, agent_version, call.approval.id if call.approval else "")),
         agent_version=agent_version,

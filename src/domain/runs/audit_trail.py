@@ -1,4 +1,5 @@
-"""Audit entries of runs and their tool calls. Their ids are derived, so a repeated step writes no entry twice."""
+"""Audit entries of runs and their tool calls. Their ids are derived, so a repeated step writes no
+entry twice."""
 
 from datetime import datetime
 
@@ -72,7 +73,8 @@ def tool_call_audit(
 
 
 def answer_audit(run: Run, call: ToolCall, answer: InputAnswer, *, actor: str, at: datetime) -> tuple[AuditEvent, ...]:
-    """A person answered, declined or dismissed a question of the call's server. What they wrote is not in the entry."""
+    """A person answered, declined or dismissed a question of the call's server. What they wrote is
+    not in the entry."""
     if answer.action is None:
         return ()
     return (

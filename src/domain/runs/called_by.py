@@ -13,8 +13,9 @@ CALLED_BY = "called_by"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalledBy:
-    """A call from a run or a gateway session. `depth` counts the agents in the chain up to this run, starting at 1.
-    `agent_id` is the agent of the run or session: the caller. Runs of earlier releases have none."""
+    """A call from a run or a gateway session. `depth` counts the agents in the chain up to this
+    run, starting at 1. `agent_id` is the agent of the run or session: the caller. Runs of earlier
+    releases have none."""
 
     tool_call_id: ToolCallId
     depth: int
@@ -34,8 +35,8 @@ class CalledBy:
 
     @classmethod
     def of(cls, metadata: JsonObject) -> "CalledBy | None":
-        """The inverse of `metadata`. None for other content: users of earlier releases wrote this field too, so all of it
-        is validated."""
+        """The inverse of `metadata`. None for other content: users of earlier releases wrote this
+        field too, so all of it is validated."""
         called = metadata.get(CALLED_BY)
         if not isinstance(called, dict):
             return None

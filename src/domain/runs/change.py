@@ -1,6 +1,7 @@
 """A change to a run without a worker's lease: the facts for the decision, and the decision.
 
-A store locks the run, loads the facts, calls the decision and stores its result, in one transaction.
+A store locks the run, loads the facts, calls the decision and stores its result, in one
+transaction.
 """
 
 from collections.abc import Callable
@@ -41,4 +42,5 @@ class RunChange:
 
 
 Decide = Callable[[RunFacts], RunChange | None]
-"""A pure decision; None leaves the run unchanged. A ServiceError refuses the change, and nothing is stored."""
+"""A pure decision; None leaves the run unchanged. A ServiceError refuses the change, and nothing is
+stored."""

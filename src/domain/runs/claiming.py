@@ -31,7 +31,8 @@ _GIVEN_UP = "The run failed before this call was sent."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspected:
-    """The run is suspected of ending workers. Only a worker without another suspect may claim it."""
+    """The run is suspected of ending workers. Only a worker without another suspect may claim
+    it."""
 
     run: Run
 
@@ -52,8 +53,8 @@ class ClaimFacts:
 
 
 def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | Suspected | None:
-    """The step that claims the run, or ends it if it must not be executed. None if it cannot be claimed now,
-    Suspected if it must be executed apart from other suspects."""
+    """The step that claims the run, or ends it if it must not be executed. None if it cannot be
+    claimed now, Suspected if it must be executed apart from other suspects."""
     if not facts.is_next:
         return None
     ending = ending_at_claim(facts.run, facts.open_calls, at=at, abandoned=facts.abandoned)
@@ -66,7 +67,8 @@ def decide_claim(facts: ClaimFacts, *, at: datetime) -> Step | Suspected | None:
 
 
 def abandoned_message(newest: RunEventType, data: JsonObject) -> MessageId | None:
-    """The message that a lost worker was streaming, from the run's newest event of `REPLY_EVENTS`."""
+    """The message that a lost worker was streaming, from the run's newest event of
+    `REPLY_EVENTS`."""
     return MessageId(cast(str, data["message_id"])) if newest in _DELTAS else None
 
 
@@ -95,7 +97,8 @@ def claiming_step(
 
     - `abandoned` is a message that a lost worker left unfinished; it is discarded.
     - The first claim adds the user's message, unless the run is a retry.
-    - With open calls (a resumed run), the turn starts after their results, so the loop adds `turn.started`.
+    - With open calls (a resumed run), the turn starts after their results, so the loop adds
+      `turn.started`.
     """
     events: list[NewEvent] = [run_started(claimed, at=at), *_taken_back(abandoned, at)]
     messages: tuple[Message, ...] = ()

@@ -1,4 +1,5 @@
-"""Ends runs that have open calls: every call gets a result, so that the transcript stays consistent."""
+"""Ends runs that have open calls: every call gets a result, so that the transcript stays
+consistent."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,7 +19,8 @@ CANCELLED = "The run was cancelled before this call was finished."
 
 
 def displayed_step(run: Run, open_calls: tuple[ToolCall, ...], *, at: datetime) -> Step:
-    """Complete a suspended run whose displayed calls are settled by the thread's next user message."""
+    """Complete a suspended run whose displayed calls are settled by the thread's next user
+    message."""
     ended = run.ended(RunStatus.COMPLETED, at=at, output=run.output)
     return closing_step(ended, open_calls, result=ToolResult.succeeded(DISPLAYED), at=at)
 
@@ -35,7 +37,8 @@ def step_instead_of_waiting(
     """The end of a run that would wait without need, or None if it may wait.
 
     - Its cancellation was requested.
-    - It waits only for displayed calls, and the message that settles them (D5) is `queued_behind` it.
+    - It waits only for displayed calls, and the message that settles them (D5) is `queued_behind`
+      it.
     """
     if cancel_requested_by is not None:
         return cancelled_step(run, open_calls, at=at, actor=cancel_requested_by)
@@ -71,10 +74,11 @@ def closing_step(
     actor: str = "system",
     known: tuple[ToolCall, ...] = (),
 ) -> Step:
-    """The last step of `ended`: unsettled calls get `result`, unless they are `known` (settled), and one
-    tool message answers all open calls.
+    """The last step of `ended`: unsettled calls get `result`, unless they are `known` (settled),
+    and one tool message answers all open calls.
 
-    `open_calls` are the calls of the last turn without an answering message, including settled ones.
+    `open_calls` are the calls of the last turn without an answering message, including settled
+    ones.
     """
     outcomes = {call.id: call for call in known}
     settled = tuple(

@@ -35,7 +35,8 @@ class RunEventType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event to be stored; the journal assigns its number. `data` has the type's own fields as JSON."""
+    """An event to be stored; the journal assigns its number. `data` has the type's own fields as
+    JSON."""
 
     type: RunEventType
     at: datetime

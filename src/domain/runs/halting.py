@@ -16,7 +16,8 @@ POLICY = "policy"
 
 
 def halting_call(calls: Sequence[ToolCall], decisions: Mapping[ToolCallId, Decision | None]) -> ToolCall | None:
-    """The first call that is blocked by a decision that halts the run. `decisions` are those of policy, by call."""
+    """The first call that is blocked by a decision that halts the run. `decisions` are those of
+    policy, by call."""
     for call in calls:
         decision = decisions.get(call.id)
         if decision is not None and decision.halts and call.state is ToolCallState.SETTLED:

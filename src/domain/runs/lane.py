@@ -21,14 +21,16 @@ LANE_WEIGHTS = {Lane.INTERACTIVE: 9, Lane.NORMAL: 3, Lane.BATCH: 1}
 MAX_QUEUE_WEIGHT = 1_000
 """Of an organization."""
 RUN_COST = 720_720
-"""How far a run moves the tags of a share of weight 1: whole numbers, exact for weights up to 16."""
+"""How far a run moves the tags of a share of weight 1: whole numbers, exact for weights up to
+16."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """The runs that wait in one line: those of an agent in a lane of its organization.
-    `weight` is the organization's. At most `max_running` runs of the organization, and `agent_max_running` of the agent,
-    are in progress at a time. Workflow runs have no agent, and these bounds do not concern them."""
+    `weight` is the organization's. At most `max_running` runs of the organization, and
+    `agent_max_running` of the agent, are in progress at a time. Workflow runs have no agent, and
+    these bounds do not concern them."""
 
     organization_id: str
     lane: Lane = Lane.NORMAL

@@ -57,9 +57,11 @@ class ToolCallState(StrEnum):
 class ToolCall:
     """A ledger entry.
 
-    - `name` is the tool, `params` are its arguments. `type` is None for a tool that the run does not have.
+    - `name` is the tool, `params` are its arguments. `type` is None for a tool that the run does
+      not have.
     - `called_as` is the tool that the model called to reach it; the result answers that call.
-    - `repeatable`: whether the call may be sent again if its outcome is lost, decided when it was recorded.
+    - `repeatable`: whether the call may be sent again if its outcome is lost, decided when it was
+      recorded.
     - `elicitation` is the open question, `input` the sealed `InputRound` until the call is settled.
     - `approval` is set if the call requires or required one.
     """

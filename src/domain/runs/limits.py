@@ -19,7 +19,8 @@ def _tighter(mine: _Number | None, theirs: _Number | None) -> _Number | None:
 
 
 class IncompleteReason(StrEnum):
-    """Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is incomplete."""
+    """Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is
+    incomplete."""
 
     MAX_TURNS = "max_turns"
     MAX_TOOL_CALLS = "max_tool_calls"
@@ -108,7 +109,8 @@ _stated = attrgetter(*_NAMES)
 class Limits:
     """The effective limits of a run. `max_turns` is the number of model calls whose tool calls are
     executed; the closing turn is one more. Times are seconds; `timeout_s` counts active time only.
-    `model_attempts` and `model_retry_s` bound the tries of one model call and the waits between them."""
+    `model_attempts` and `model_retry_s` bound the tries of one model call and the waits between
+    them."""
 
     max_turns: int = 10
     max_tool_calls: int | None = None
@@ -144,7 +146,8 @@ class Limits:
 
     @property
     def closing_time_s(self) -> float:
-        """Active time reserved for the closing turn, so that a run that times out can still answer."""
+        """Active time reserved for the closing turn, so that a run that times out can still
+        answer."""
         return min(30.0, self.timeout_s * 0.1)
 
     def reached_by(self, usage: Usage, *, active_s: float, reserve: "Reserve") -> IncompleteReason | None:

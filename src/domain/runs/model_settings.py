@@ -47,14 +47,16 @@ NOT_EXTRA = frozenset(
         "web_search_options",
     }
 )
-"""Fields of bodies that `extra_body` must not have: they are the conversation, or tools and searches of the provider
-that no policy decides about."""
+"""Fields of bodies that `extra_body` must not have: they are the conversation, or tools and
+searches of the provider that no policy decides about."""
 OPERATORS_ONLY = frozenset({"extra_body", "service_tier"})
-"""Settings of a run that may raise its price above that of its model, by which budgets and cost limits reckon."""
+"""Settings of a run that may raise its price above that of its model, by which budgets and cost
+limits reckon."""
 
 
 class Effort(StrEnum):
-    """How much a model thinks. Models take some of these. The values are part of the public contract."""
+    """How much a model thinks. Models take some of these. The values are part of the public
+    contract."""
 
     NONE = "none"
     MINIMAL = "minimal"
@@ -128,8 +130,8 @@ class ModelSettings:
         return tuple(name for name in _NAMES if getattr(self, name) is not None)
 
     def changed_by(self, other: "ModelSettings") -> "ModelSettings":
-        """These settings, and those of `other` in their place. A thinking budget of `other` removes the sampling, and
-        its sampling removes the thinking budget."""
+        """These settings, and those of `other` in their place. A thinking budget of `other` removes
+        the sampling, and its sampling removes the thinking budget."""
         removed: frozenset[str] = frozenset()
         if other.thinking_budget is not None:
             removed = _SAMPLING

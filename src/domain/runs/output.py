@@ -1,5 +1,5 @@
-"""Structured output of runs: the JSON object in the model's answer, and the request to repair an answer that does not
-match its schema."""
+"""Structured output of runs: the JSON object in the model's answer, and the request to repair an
+answer that does not match its schema."""
 
 import json
 from collections.abc import Sequence
@@ -42,8 +42,8 @@ def size_violations(schema: JsonObject | None) -> list[Violation]:
 
 
 def parsed_output(text: str) -> CheckedOutput:
-    """The JSON object of an answer, not yet checked by a schema. Text around the object is left out: models put
-    sentences or Markdown fences there."""
+    """The JSON object of an answer, not yet checked by a schema. Text around the object is left
+    out: models put sentences or Markdown fences there."""
     if len(text) > MAX_OUTPUT:
         return CheckedOutput(faults=(f"it is longer than {MAX_OUTPUT} characters",))
     start, end = text.find("{"), text.rfind("}")
@@ -65,7 +65,8 @@ def output_invalid(faults: Sequence[str]) -> RunError:
 
 
 def repair_request(run: Run, schema: JsonObject, faults: Sequence[str], *, at: datetime) -> Message:
-    """The message that asks the model for a matching answer. `run` has the usage of the invalid one."""
+    """The message that asks the model for a matching answer. `run` has the usage of the invalid
+    one."""
     text = _REPAIR.format(
         faults="\n".join(f"- {fault}" for fault in faults), schema=json.dumps(schema, ensure_ascii=False)
     )
@@ -80,7 +81,8 @@ def repair_request(run: Run, schema: JsonObject, faults: Sequence[str], *, at: d
 
 
 def is_repair_request(message: Message, run: Run) -> bool:
-    """Whether this is a `repair_request` of the run. Its only other message in the user's role is its input."""
+    """Whether this is a `repair_request` of the run. Its only other message in the user's role is
+    its input."""
     return message.role is Role.USER and message.run_id == run.id and message.id != message_id(run.id, 0, "user")
 
 

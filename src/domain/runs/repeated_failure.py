@@ -14,7 +14,8 @@ _REFERENCE = re.compile(r"\(reference [^()]*\)")
 
 def repeatedly_failing_tool(transcript: Sequence[Message], run_id: RunId) -> str | None:
     """The tool that failed with the same error in each of the run's last three turns, if any.
-    References to log lines are ignored. A call that the end of a worker interrupted is no failure of its tool."""
+    References to log lines are ignored. A call that the end of a worker interrupted is no failure
+    of its tool."""
     meant: dict[ToolCallId, str] | None = None
     common: set[tuple[str, str]] | None = None
     turns = 0

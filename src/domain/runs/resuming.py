@@ -27,8 +27,8 @@ _REFUSALS = (ApprovalState.DENIED, ApprovalState.EXPIRED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumption:
-    """Results of tools, answers to servers' questions, and outcomes of approvals from `actor`. `client_request` is for the
-    event.
+    """Results of tools, answers to servers' questions, and outcomes of approvals from `actor`.
+    `client_request` is for the event.
 
     Rules:
     - Every result, answer and outcome must fit what is pending now. Otherwise all are rejected.
@@ -44,7 +44,8 @@ class Resumption:
     client_request: JsonObject | None = None
 
     def decide(self, facts: RunFacts) -> RunChange:
-        """Raises CONFLICT `run_not_waiting`, `approval_decided`, `approval_expired`, INVALID `tool_call_not_pending`."""
+        """Raises CONFLICT `run_not_waiting`, `approval_decided`, `approval_expired`, INVALID
+        `tool_call_not_pending`."""
         run = facts.run
         if run.status is not RunStatus.REQUIRES_ACTION:
             raise conflict("run_not_waiting", f"Run {run.id} is {run.status}, not requires_action.", run_id=run.id)

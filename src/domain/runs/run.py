@@ -49,7 +49,8 @@ TERMINAL_STATUSES = frozenset(
 ACTIVE_STATUSES = frozenset({RunStatus.IN_PROGRESS, RunStatus.REQUIRES_ACTION})
 
 SUSPECT_AFTER = 3
-"""After so many lost workers in a row, a run is suspected of ending workers: a worker executes one suspect at a time."""
+"""After so many lost workers in a row, a run is suspected of ending workers: a worker executes one
+suspect at a time."""
 MAX_LEASE_EXPIRATIONS = 10
 """After so many lost workers in a row, a run fails."""
 
@@ -98,16 +99,20 @@ class RunError:
 class Run:
     """The state of a run, without its messages and events.
 
-    - `limits` and `tool_allowlist` narrow those of the agent; `model_settings` replace the agent's one by one.
-    - `output_schema` replaces the agent's. `output_json` is the object in the answer that matches the schema.
+    - `limits` and `tool_allowlist` narrow those of the agent; `model_settings` replace the agent's
+      one by one.
+    - `output_schema` replaces the agent's. `output_json` is the object in the answer that matches
+      the schema.
     - With `wired` the run has the tools of these workflow nodes instead of its agent's.
     - `attempt` counts claims. `lapses` counts the lost workers that are attributed to the run
       (`domain/runs/lost_workers.py`) since a worker last stored a step.
     - `epoch` fences writes of former workers. `last_seq` is the number of the newest event.
     - `active_s` is the active time of former attempts, in seconds.
-    - `client_tools` are functions that the client defines and settles. `instructions` follow those of the agent.
-    - `history_key` is the digest of the conversation up to this run, by which a client without thread ids finds it.
-      `client_request` is what the answers of a client's protocol repeat from its request.
+    - `client_tools` are functions that the client defines and settles. `instructions` follow those
+      of the agent.
+    - `history_key` is the digest of the conversation up to this run, by which a client without
+      thread ids finds it. `client_request` is what the answers of a client's protocol repeat from
+      its request.
     - `lane` decides about its place among waiting runs of the organization.
     - `team` is the group that its thread belongs to; None: to the organization.
     - `retry_of` is the failed run that this run continues; its message is already in the thread.
@@ -154,7 +159,8 @@ class Run:
     team: str | None = None
 
     def claimed(self, *, at: datetime, agent_version: int | None = None) -> "Run":
-        """A worker claims the run: a new epoch starts, with the agent's newest version if one is given."""
+        """A worker claims the run: a new epoch starts, with the agent's newest version if one is
+        given."""
         return with_changes(
             self,
             status=self._next(RunStatus.IN_PROGRESS),
@@ -171,7 +177,8 @@ class Run:
         return with_changes(self, status=self._next(RunStatus.QUEUED), epoch=self.epoch + 1)
 
     def lease_expired(self, *, counts: bool = True) -> "Run":
-        """The lease of the run's worker expired. `counts`: the lost worker is attributed to this run."""
+        """The lease of the run's worker expired. `counts`: the lost worker is attributed to this
+        run."""
         return with_changes(self.handed_back(), lapses=self.lapses + counts)
 
     @property
@@ -181,7 +188,8 @@ class Run:
 
     @property
     def tools_of_client(self) -> tuple[Tool, ...]:
-        """The client's functions, and the tool that changes its state if it sent one. A function of this name replaces it."""
+        """The client's functions, and the tool that changes its state if it sent one. A function of
+        this name replaces it."""
         tools = tuple(tool.as_tool() for tool in self.client_tools)
         shares = self.shares_state and all(tool.name != STATE_TOOL.name for tool in tools)
         return (*tools, STATE_TOOL) if shares else tools
@@ -193,7 +201,8 @@ class Run:
 
     @property
     def took_s(self) -> float:
-        """How long it took, waits for people included, in seconds; of one that has not ended, its active time."""
+        """How long it took, waits for people included, in seconds; of one that has not ended, its
+        active time."""
         if self.started_at is not None and self.finished_at is not None:
             return (self.finished_at - self.started_at).total_seconds()
         return self.active_s

@@ -1,4 +1,5 @@
-"""Builders of run events with the public field names: one function per event that several places write."""
+"""Builders of run events with the public field names: one function per event that several places
+write."""
 
 from datetime import datetime
 from typing import cast
@@ -124,8 +125,8 @@ def tool_settled(call: ToolCall, *, server: str | None, decision: Decision | Non
 
 
 def _usage(spent: ModelSpending) -> JsonObject:
-    """`{model, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost_usd, estimated}` of one model call;
-    `cost_usd` is null without a price."""
+    """`{model, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost_usd,
+    estimated}` of one model call; `cost_usd` is null without a price."""
     usage = spent.usage
     return {
         "model": spent.model,

@@ -1,4 +1,5 @@
-"""State that a run shares with its front end: what the front end sent, at last, and the patches that the agent has made since."""
+"""State that a run shares with its front end: what the front end sent, at last, and the patches
+that the agent has made since."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from domain.tools.state_tool import MAX_STATE_BYTES, UPDATE_STATE
 
 @dataclass(slots=True)
 class SharedState:
-    """Reads the events of a run from the first to `read_to`. Patches apply in the order in which their calls were executed,
-    so that every reader has the same state. A front end that resumes the run may send another state: `is_replaced`."""
+    """Reads the events of a run from the first to `read_to`. Patches apply in the order in which
+    their calls were executed, so that every reader has the same state. A front end that resumes the
+    run may send another state: `is_replaced`."""
 
     value: JsonValue
     read_to: int = 0
@@ -26,7 +28,8 @@ class SharedState:
         return cls((run.client_request or {}).get("state"))
 
     def read(self, event: RunEvent) -> Sequence[JsonObject] | None:
-        """The patch that the event applies, if it does. An event that was read is not read again."""
+        """The patch that the event applies, if it does. An event that was read is not read
+        again."""
         if event.seq <= self.read_to:
             return None
         data, self.read_to = event.data, event.seq

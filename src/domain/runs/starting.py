@@ -26,7 +26,8 @@ class ThreadFacts:
 
 
 def team_of_thread(thread_id: ThreadId, owner: str | None, of_agent: str | None, *, visible: Teams) -> str | None:
-    """The team of a thread once a run of an agent has started on it: a thread without one gets the agent's.
+    """The team of a thread once a run of an agent has started on it: a thread without one gets the
+    agent's.
 
     Raises NOT_FOUND for a thread that the caller does not see, CONFLICT `thread_of_another_team`.
     """
@@ -44,12 +45,16 @@ def make_room(
 
     - A retry continues the thread's newest run, and no other.
     - A run that waits only for displayed calls completes: the new message settles them (D5).
-    - ENQUEUE: a run with executable calls besides displayed ones is resumed; it completes after them.
+    - ENQUEUE: a run with executable calls besides displayed ones is resumed; it completes after
+      them.
     - REJECT: any other unfinished run rejects the new one.
-    - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are also superseded.
-    - Without `may_stop_any`, the requester stops its own runs only; a run of another requester rejects the new one.
+    - INTERRUPT: all others are stopped by the new run's requester. ROLLBACK: their messages are
+      also superseded.
+    - Without `may_stop_any`, the requester stops its own runs only; a run of another requester
+      rejects the new one.
 
-    Raises CONFLICT `thread_quarantined`, `run_not_newest`, `thread_busy` (extra `run_id`), FORBIDDEN `run_not_yours`.
+    Raises CONFLICT `thread_quarantined`, `run_not_newest`, `thread_busy` (extra `run_id`),
+    FORBIDDEN `run_not_yours`.
     """
     if thread.quarantined_by is not None:
         raise thread_quarantined(new.thread_id, thread.quarantined_by)

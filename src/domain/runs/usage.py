@@ -38,8 +38,8 @@ class ModelSpending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Totals of a run. `cost_usd` counts models with a price. `output_tokens` includes `reasoning_tokens`. `estimated`: a
-    part of the tokens is an estimate."""
+    """Totals of a run. `cost_usd` counts models with a price. `output_tokens` includes
+    `reasoning_tokens`. `estimated`: a part of the tokens is an estimate."""
 
     input_tokens: int = 0
     output_tokens: int = 0

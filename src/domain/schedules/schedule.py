@@ -49,7 +49,8 @@ class Schedule:
     - The run is requested as a client would: `limits`, `model` and `tool_allowlist` narrow the
       agent's, `model_settings` replace the agent's one by one, `output_schema` the agent's. Without
       `thread_id` every run gets a new thread. `lane` None is the agent's.
-    - `person_id` is the person as whom its runs act, with their accounts; None for runs that act as no person.
+    - `person_id` is the person as whom its runs act, with their accounts; None for runs that act as
+      no person.
     - `version` counts changes by people; triggers do not change it.
     - `next_fire_at` is None while the schedule is paused, and if there is no next run time.
     - `last_error` describes the last trigger and is cleared by the next one that starts a run. A
@@ -103,8 +104,8 @@ class Schedule:
 
     @property
     def requester(self) -> ApiKeyId:
-        """Who starts its runs: its person, or itself. It replaces a key, because the key that created the schedule may be
-        revoked."""
+        """Who starts its runs: its person, or itself. It replaces a key, because the key that
+        created the schedule may be revoked."""
         return self.actor if self.person_id is None else ApiKeyId(self.person_id)
 
     def is_late(self, at: datetime) -> bool:

@@ -62,7 +62,8 @@ class Secret:
 
 
 def person_secret(reference: str) -> str | None:
-    """NAME of `person:NAME`, a secret that each person gives for themself; None for any other reference."""
+    """NAME of `person:NAME`, a secret that each person gives for themself; None for any other
+    reference."""
     name = reference.removeprefix(_OF_PERSONS)
     return name if name != reference and is_legal_secret_name(name) else None
 
@@ -108,7 +109,8 @@ def violations_of_value(path: str, value: str) -> list[Violation]:
 
 
 def violations_of(path: str, value: SecretValue, *, of_persons: bool = False) -> list[Violation]:
-    """The violations of a write-only value at `path`. `of_persons`: it may be a secret that each person gives."""
+    """The violations of a write-only value at `path`. `of_persons`: it may be a secret that each
+    person gives."""
     if not isinstance(value, SecretRef) or is_legal_reference(value.name):
         return []
     if of_persons and person_secret(value.name) is not None:

@@ -1,4 +1,5 @@
-"""Images and files in messages: their media types, their bounds, and what is shown in place of their bytes."""
+"""Images and files in messages: their media types, their bounds, and what is shown in place of
+their bytes."""
 
 import base64
 from collections.abc import Iterable
@@ -89,8 +90,8 @@ def attachment(name: str, content: bytes) -> ImageContent | FileContent:
 
 
 def require_few_attachments(content: Iterable[Content | AttachedSource], path: str) -> int:
-    """The bytes of images and files; those of sources are not known yet. Raises INVALID `attachments_too_large` for more
-    than MAX_ATTACHMENTS, sources too, or MAX_ATTACHED_BYTES."""
+    """The bytes of images and files; those of sources are not known yet. Raises INVALID
+    `attachments_too_large` for more than MAX_ATTACHMENTS, sources too, or MAX_ATTACHED_BYTES."""
     parts = [part for part in content if isinstance(part, ImageContent | FileContent | AttachedSource)]
     if len(parts) > MAX_ATTACHMENTS:
         raise _too_large(path, f"must have at most {MAX_ATTACHMENTS} images and files")
@@ -110,12 +111,14 @@ def _too_large(path: str, message: str) -> ServiceError:
 
 
 def without_bytes(part: JsonObject) -> JsonObject:
-    """A part of a user's message as JSON, with sizes in place of the bytes of images and files: lists of runs show it so."""
+    """A part of a user's message as JSON, with sizes in place of the bytes of images and files:
+    lists of runs show it so."""
     return _sized(part) if part["type"] == "image" else without_file_bytes(part)
 
 
 def without_file_bytes(part: JsonObject) -> JsonObject:
-    """A part as JSON, with the sizes of files in place of their bytes: events and webhooks show it so."""
+    """A part as JSON, with the sizes of files in place of their bytes: events and webhooks show it
+    so."""
     if part["type"] == "file":
         return _sized(part)
     if part["type"] == "tool_result" and "files" in part:

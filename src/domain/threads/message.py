@@ -99,8 +99,8 @@ UserContent = TextContent | ImageContent | FileContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One entry of a thread; immutable. `items` is what the provider said in its own format, for a model's message that
-    needs it; a message with changed content has none."""
+    """One entry of a thread; immutable. `items` is what the provider said in its own format, for a
+    model's message that needs it; a message with changed content has none."""
 
     id: MessageId
     thread_id: ThreadId
@@ -139,7 +139,8 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorMessage:
-    """A message that a client had before it made a thread. Each tool use is followed by its result."""
+    """A message that a client had before it made a thread. Each tool use is followed by its
+    result."""
 
     role: Role
     content: tuple[Content, ...]

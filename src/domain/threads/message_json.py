@@ -26,8 +26,8 @@ def timestamp(moment: datetime) -> str:
 
 
 def content_to_json(part: Content) -> JsonObject:
-    """`{"type": "text" | "image" | "file" | "tool_use" | "tool_result", …}`; absent optional fields are
-    omitted."""
+    """`{"type": "text" | "image" | "file" | "tool_use" | "tool_result",
+    …}`; absent optional fields are omitted."""
     match part:
         case TextContent():
             return {"type": "text", "text": part.text}

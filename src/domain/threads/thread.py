@@ -21,8 +21,8 @@ class Quarantine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForkPoint:
-    """The place where a fork left a thread: before the message `before`, which the fork replaces, or after all messages.
-    The thread may have been deleted since."""
+    """The place where a fork left a thread: before the message `before`, which the fork replaces,
+    or after all messages. The thread may have been deleted since."""
 
     thread_id: ThreadId
     before: MessageId | None
@@ -30,8 +30,8 @@ class ForkPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """A conversation. Its messages are stored separately. A fork began with messages of another thread. `team` is the group that
-    it belongs to; None: to the organization."""
+    """A conversation. Its messages are stored separately. A fork began with messages of another
+    thread. `team` is the group that it belongs to; None: to the organization."""
 
     id: ThreadId
     organization_id: OrganizationId
@@ -62,7 +62,8 @@ def thread_quarantined(thread_id: ThreadId, run_id: RunId) -> ServiceError:
 
 
 def require_fork_before(message: Message) -> None:
-    """Raise INVALID `fork_place_invalid` for a message that is not a user's: a tool call before it may lack its result."""
+    """Raise INVALID `fork_place_invalid` for a message that is not a user's: a tool call before it
+    may lack its result."""
     if message.role is not Role.USER:
         wrong = Violation(path="before_message_id", message="must be a message of the role user")
         detail = f"A thread is not forked before the message {message.id}, which has the role {message.role}."

@@ -10,7 +10,8 @@ from domain.tools.tool import Tool
 
 MAX_CLIENT_TOOLS = 128
 MAX_CLIENT_BYTES = 256 * 1024
-"""Tools of the client and what answers repeat of its request, together as JSON: each read of the run loads both."""
+"""Tools of the client and what answers repeat of its request, together as JSON: each read of the
+run loads both."""
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -32,7 +33,8 @@ class ClientTool:
 
 
 def require_valid(tools: tuple[ClientTool, ...]) -> None:
-    """Raises INVALID `client_tools_invalid`: too many, a name that models do not take, or one given twice."""
+    """Raises INVALID `client_tools_invalid`: too many, a name that models do not take, or one given
+    twice."""
     names = [tool.name for tool in tools]
     wrong = [
         Violation(path=f"tools.{index}.name", message=message)

@@ -1,4 +1,5 @@
-"""The outcome of a tool call, as a value. Success, failure and refusal all reach the model as text."""
+"""The outcome of a tool call, as a value. Success, failure and refusal all reach the model as
+text."""
 
 from dataclasses import dataclass
 from enum import StrEnum

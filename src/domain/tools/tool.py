@@ -19,7 +19,8 @@ class McpBinding:
     """The server of an MCP tool, and the server's own name of the tool.
 
     - `definition`: the definition at the start of the run; a changed tool is not called.
-    - `pin`: the server's state when the toolset was built; None for a server that is not registered.
+    - `pin`: the server's state when the toolset was built; None for a server that is not
+      registered.
     - `asks`: requests that the server may send to clients of the gateway.
     - `own_accounts`: the server is used with the account of the person who acts.
     - `continues`: a call with a stored state only reads on, so that it may be sent again.
@@ -53,8 +54,8 @@ class ComponentBinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentBinding:
-    """The agent that a call starts, and the longest wait for its answer in seconds. `wired` nodes replace the
-    tools of the agent."""
+    """The agent that a call starts, and the longest wait for its answer in seconds. `wired` nodes
+    replace the tools of the agent."""
 
     agent_id: AgentId
     name: str
@@ -92,7 +93,8 @@ class Tool:
         return self.mcp is not None and self.mcp.own_accounts
 
     def is_for(self, audience: Audience) -> bool:
-        """Whether its server offers the tool to models, or to apps. Tools without a definition are for both."""
+        """Whether its server offers the tool to models, or to apps. Tools without a definition are
+        for both."""
         definition = None if self.mcp is None else self.mcp.definition
         return definition is None or audience in definition.audience
 

@@ -1,6 +1,6 @@
-"""Full-text search over tools: Okapi BM25 over names, titles and descriptions, deterministic. Runs search
-rarely, so there is no inverted index: a search scans the prepared texts (10,000 tools: about ten
-milliseconds). Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and
+"""Full-text search over tools: Okapi BM25 over names, titles and descriptions, deterministic. Runs
+search rarely, so there is no inverted index: a search scans the prepared texts (10,000 tools: about
+ten milliseconds). Source: Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and
 Beyond (2009), with its usual constants."""
 
 import math

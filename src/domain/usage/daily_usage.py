@@ -21,11 +21,12 @@ class UsageKey(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSum:
-    """The usage of one group. `day`, `agent_id`, `model` and `started_by` are None if the sum includes all of
-    them.
+    """The usage of one group. `day`, `agent_id`, `model` and `started_by` are None if the sum
+    includes all of them.
 
     - Days are in UTC. `model` has the form `PROVIDER:NAME` and names the model that answered.
-    - `started_by` is who or what started the run, as `Run.requested_by`; a called run has that of its caller.
+    - `started_by` is who or what started the run, as `Run.requested_by`; a called run has that of
+      its caller.
     - `input_tokens` includes `cached_tokens`, `output_tokens` includes `reasoning_tokens`.
     - `cost_usd` sums the calls with a known price; `unpriced_calls` counts the others.
     - `estimated_calls`: calls whose provider reported no tokens.

@@ -6,7 +6,8 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolUsageSum:
-    """The calls of one group, of runs and gateway sessions. `day` and `tool` are None if the sum includes all of them.
+    """The calls of one group, of runs and gateway sessions. `day` and `tool` are None if the sum
+    includes all of them.
 
     - Days are in UTC. `tool` is the name that models see.
     - `calls` includes those that failed, and those that policy blocked.

@@ -18,9 +18,9 @@ MAX_RETRY_AFTER_S = 24 * 3_600.0
 
 
 class WebhookEvent(StrEnum):
-    """What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
-    organization's inbox. `other` stands for one that a later version stored and delivers. The values are part of the public
-    contract."""
+    """What is delivered: events of runs to the webhook of the run, and what waits for people
+    (`NOTICES`) to the webhook of the organization's inbox. `other` stands for one that a later
+    version stored and delivers. The values are part of the public contract."""
 
     RUN_COMPLETED = "run.completed"
     RUN_FAILED = "run.failed"
@@ -129,8 +129,10 @@ class WebhookDelivery:
     - `attempts` counts all started attempts and serves as a fencing token against slower senders.
     - `retried_after` is the number of attempts at the last manual retry.
     - While DELIVERING, the sender counts as lost from `next_attempt_at` on.
-    - `push_config_id` names the config of an A2A task that has it sent, instead of the run's webhook.
-    - `receiver` of a notice is the name of the secret that has the address. `run_id` is the run that waits; None without one.
+    - `push_config_id` names the config of an A2A task that has it sent, instead of the run's
+      webhook.
+    - `receiver` of a notice is the name of the secret that has the address. `run_id` is the run
+      that waits; None without one.
     """
 
     id: WebhookDeliveryId

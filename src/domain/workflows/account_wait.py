@@ -1,4 +1,5 @@
-"""A node that waits for an account of the person who started its workflow run: the question, and what it waits for."""
+"""A node that waits for an account of the person who started its workflow run: the question, and
+what it waits for."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,8 +13,8 @@ ACCOUNT_DECLINED = "account_declined"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountWait:
-    """An account at the server that was connected, or renewed, at `since` or later. The question is asked for the `number`th
-    time during one attempt; `due_at` is when the first one was due."""
+    """An account at the server that was connected, or renewed, at `since` or later. The question is
+    asked for the `number`th time during one attempt; `due_at` is when the first one was due."""
 
     server_id: McpServerId
     since: datetime

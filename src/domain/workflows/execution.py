@@ -58,8 +58,9 @@ class NodeRun:
     - `handle` is the output handle that was taken.
     - `due_at` is a deadline: a pending node is retried, or fails because its tools are not ready; a
       waiting node fails because no person answered.
-    - `run_id` is the agent's run. `asked` is the question to a person, the account that a person must connect
-      (`AccountWait`), or the calls that the agent's run waits for, as of the run's event `run_seq`.
+    - `run_id` is the agent's run. `asked` is the question to a person, the account that a person
+      must connect (`AccountWait`), or the calls that the agent's run waits for, as of the run's
+      event `run_seq`.
     """
 
     node_id: str
@@ -108,7 +109,8 @@ class NodeRun:
 
     @property
     def may_continue(self) -> bool:
-        """Whether the node waits for something that happens elsewhere, not for a person's answer alone."""
+        """Whether the node waits for something that happens elsewhere, not for a person's answer
+        alone."""
         return self.waits_for_run is not None or self.waits_for_account is not None
 
     def continued(self, *, at: datetime) -> "NodeRun":
@@ -116,8 +118,8 @@ class NodeRun:
         return self.again(at=at) if self.run_id is None else self.resumed()
 
     def again(self, *, at: datetime) -> "NodeRun":
-        """The account is connected. Nothing was sent before, so the same attempt is made again; what was asked stays, to
-        count how often."""
+        """The account is connected. Nothing was sent before, so the same attempt is made again;
+        what was asked stays, to count how often."""
         self._require(NodeStatus.WAITING)
         attempt = self.attempt - 1
         due_at = at if attempt else None

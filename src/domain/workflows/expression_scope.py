@@ -16,8 +16,9 @@ _MAX_CHARACTERS = 2_000
 
 
 def scope_warnings(nodes: Mapping[str, PlannedNode]) -> Iterator[Fault]:
-    """A warning for each expression without `input` after one node, which names a node: its input is the output of
-    that node alone. Expressions after several nodes do see their outputs by name."""
+    """A warning for each expression without `input` after one node, which names a node: its input
+    is the output of that node alone. Expressions after several nodes do see their outputs by
+    name."""
     for node in nodes.values():
         config = node.config
         if not isinstance(config, TransformConfig | ConditionConfig) or config.input is not None:

@@ -95,8 +95,8 @@ class WorkflowDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A saved workflow at one of its versions. Only workflows that compile are saved. `text` is the YAML that a person saved,
-    with its comments; None for a definition that came without."""
+    """A saved workflow at one of its versions. Only workflows that compile are saved. `text` is the
+    YAML that a person saved, with its comments; None for a definition that came without."""
 
     id: WorkflowId
     organization_id: OrganizationId
@@ -115,8 +115,7 @@ BoundValue: TypeAlias = "JsonValue | SecretRef"
 """The value of an input: a template, or a reference to a secret."""
 
 
-# --- configurations, created by the compiler
-# -----------------------------------------------------------------------
+# --- configurations, created by the compiler -----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,11 +159,12 @@ class EntrypointConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentNodeConfig:
     """A run of an agent (id or name) on a new thread. `input` is a template; None passes the
-    outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools. `model_settings` and
-    `output_schema` are those of the run.
+    outputs of the predecessors. `tools_timeout_s` is how long the node waits for its tools.
+    `model_settings` and `output_schema` are those of the run.
 
     As a tool, each call starts a run with what the calling model says. `description` is for that
-    model; None uses the agent's. `input`, `model_settings` and `output_schema` are for steps only."""
+    model; None uses the agent's. `input`, `model_settings` and `output_schema` are for steps
+    only."""
 
     agent: str
     description: str | None = None

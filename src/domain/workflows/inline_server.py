@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from domain.errors import ServiceError
 from domain.json_value import JsonObject, JsonValue
 from domain.mcp.auth import ApiKeyAuth, BearerAuth, ServerAuth
+from domain.mcp.behavior import OutputValidation
 from domain.mcp.network import ServerNetwork
-from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, OutputValidation, default_isolation
+from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, default_isolation
 from domain.secrets.names import references_in
 from domain.secrets.secret import NOT_A_SECRET, SecretRef, SecretValue, is_legal_reference
 from domain.workflows.config_reader import ConfigReader

@@ -1,4 +1,5 @@
-"""What a new run takes over from an earlier one, to execute again from a node on, or that node alone."""
+"""What a new run takes over from an earlier one, to execute again from a node on, or that node
+alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +13,8 @@ from domain.workflows.plan import Plan, PlannedNode
 
 def replayed_from(plan: Plan, earlier: Mapping[str, NodeRun], node_id: str) -> dict[str, NodeRun]:
     """The states of nodes at the start of the new run.
-    - Nodes after `node_id` are executed again, and so are those that did not end well, with all after them.
+    - Nodes after `node_id` are executed again, and so are those that did not end well, with all
+      after them.
     - Tools become ready again.
 
     Raises INVALID `node_not_a_step`.
@@ -28,10 +30,11 @@ def replayed_from(plan: Plan, earlier: Mapping[str, NodeRun], node_id: str) -> d
 
 
 def alone(plan: Plan, earlier: Mapping[str, NodeRun], node_id: str, *, at: datetime) -> dict[str, NodeRun]:
-    """The states of nodes at the start of a run that executes `node_id` and its tools alone: nodes before it have the
-    outputs of the earlier run, all others are cancelled.
+    """The states of nodes at the start of a run that executes `node_id` and its tools alone: nodes
+    before it have the outputs of the earlier run, all others are cancelled.
 
-    Raises INVALID `node_not_a_step`, CONFLICT `node_input_missing` if no node before it has put anything out.
+    Raises INVALID `node_not_a_step`, CONFLICT `node_input_missing` if no node before it has put
+    anything out.
     """
     step = _step(plan, node_id)
     kept = {

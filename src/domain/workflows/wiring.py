@@ -213,7 +213,8 @@ def _target_faults(edge: Edge, path: str, target: PlannedNode, ids: tuple[str, .
 
 
 def _nested_faults(path: str, source: PlannedNode, target: PlannedNode, ids: tuple[str, ...]) -> Iterator[Fault]:
-    """An agent that is called as a tool is held to the policies of its caller, but not to those of a caller's caller."""
+    """An agent that is called as a tool is held to the policies of its caller, but not to those of
+    a caller's caller."""
     if all(node.kind is NodeKind.AGENT and node.mode is NodeMode.TOOL for node in (source, target)):
         message = f"{target.id!r} is a tool itself, so the agent {source.id!r} cannot be a tool of it."
         yield Fault(code=FaultCode.TOOL_EDGE_TARGET, message=message, node_ids=ids, path=f"{path}.target")

@@ -1,7 +1,9 @@
-"""Audit entries in files: compressed lines of JSON with their seals, and a manifest beside each file.
+"""Audit entries in files: compressed lines of JSON with their seals, and a manifest beside each
+file.
 
-`audit/ORGANIZATION/FIRST-LAST.ndjson.gz`, by the numbers of the first and last entry; the manifest has `.json` in place of
-`.ndjson.gz`. It is written last, so a file without a manifest is not complete.
+`audit/ORGANIZATION/FIRST-LAST.ndjson.gz`, by the numbers of the first and last entry; the manifest
+has `.json` in place of `.ndjson.gz`. It is written last, so a file without a manifest is not
+complete.
 """
 
 import asyncio
@@ -35,7 +37,8 @@ _DAMAGES: Final = (OSError, EOFError, ValueError, KeyError, TypeError, Recursion
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds. `previous_seal` is that of the entry before the first, `sha256` of the compressed file."""
+    """What a file holds. `previous_seal` is that of the entry before the first, `sha256` of the
+    compressed file."""
 
     format: int
     organization_id: str
@@ -50,7 +53,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditFiles:
-    """The ports `AuditArchive` and `ArchivedAudit` over a directory, which must exist: one that was not mounted is not made."""
+    """The ports `AuditArchive` and `ArchivedAudit` over a directory, which must exist: one that was
+    not mounted is not made."""
 
     def __init__(self, directory: Path) -> None:
         self._folder = directory / AUDIT
@@ -108,7 +112,8 @@ class AuditFiles:
         put_file(folder / f"{name}{_MANIFEST}", described, drafts=self._drafts)
 
     def _is_of_others(self, manifest: Path, last_seal: str) -> bool:
-        """Whether there are other entries under this name, as after a database was put back to an earlier state."""
+        """Whether there are other entries under this name, as after a database was put back to an
+        earlier state."""
         try:
             return msgspec.json.decode(manifest.read_bytes(), type=Manifest).last_seal != last_seal
         except FileNotFoundError:

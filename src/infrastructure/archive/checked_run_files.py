@@ -1,4 +1,5 @@
-"""Checks files with runs and gateway calls: line by line, so that a file of any size takes little memory."""
+"""Checks files with runs and gateway calls: line by line, so that a file of any size takes little
+memory."""
 
 import asyncio
 import gzip
@@ -70,7 +71,8 @@ class CheckedRunFiles:
 
 
 def _counted(file: IO[bytes]) -> "Counter[str]":
-    """How many lines of each kind there are. Raises ValueError if an event or tool call is not behind its run, or out of order."""
+    """How many lines of each kind there are. Raises ValueError if an event or tool call is not
+    behind its run, or out of order."""
     found: Counter[str] = Counter()
     run_id, seq = None, 0
     for line in _lines(file):

@@ -11,7 +11,8 @@ logger = logging.getLogger(__name__)
 
 
 class DraftFiles:
-    """The port `ArchiveDrafts` over a directory. A writer whose draft is gone fails, and writes it again later."""
+    """The port `ArchiveDrafts` over a directory. A writer whose draft is gone fails, and writes it
+    again later."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

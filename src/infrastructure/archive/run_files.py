@@ -1,8 +1,9 @@
 """Runs and gateway calls in files: compressed lines of JSON, and a manifest beside each file.
 
-`runs/ORGANIZATION/YEAR-MONTH/THREAD-DIGEST.ndjson.gz`, by the month in which the last run or call of the file began, and the beginning
-of the file's SHA-256; `gateway_calls/ORGANIZATION/YEAR-MONTH/DIGEST.ndjson.gz` for calls of many threads. The manifest has `.json` in place of
-`.ndjson.gz`. It is written last, so a file without one is not complete.
+`runs/ORGANIZATION/YEAR-MONTH/THREAD-DIGEST.ndjson.gz`, by the month in which the last run or call
+of the file began, and the beginning of the file's SHA-256;
+`gateway_calls/ORGANIZATION/YEAR-MONTH/DIGEST.ndjson.gz` for calls of many threads. The manifest has
+`.json` in place of `.ndjson.gz`. It is written last, so a file without one is not complete.
 """
 
 import asyncio
@@ -30,7 +31,8 @@ from infrastructure.runtime import json_text
 
 
 class RunFiles:
-    """The port `RunArchive` over a directory, which must exist: one that was not mounted is not made."""
+    """The port `RunArchive` over a directory, which must exist: one that was not mounted is not
+    made."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -82,7 +84,8 @@ class RunFiles:
             bytes=size,
             written_at=datetime.now(UTC).isoformat(),
         )
-        # Other content of the same thread gets another name, as after a removal that was broken off.
+        # Other content of the same thread gets another name, as after a removal that was broken
+        # off.
         digest = manifest.sha256[:16]
         name = digest if thread_id is None else f"{thread_id}-{digest}"
         described = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"

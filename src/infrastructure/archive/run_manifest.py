@@ -13,7 +13,8 @@ CALLS: Final = "gateway_calls"
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file holds. `sha256` is that of the compressed file. `thread_id` is None for calls of many threads."""
+    """What a file holds. `sha256` is that of the compressed file. `thread_id` is None for calls of
+    many threads."""
 
     format: int
     organization_id: str

@@ -1,7 +1,7 @@
 """Private files of an archive that are written whole, or not at all, and are durable.
 
-A file is written as a draft, and gets its name when it is whole. Each kind of files has a folder for its drafts: a kind may be a
-mount, and a file is not renamed from one device to another.
+A file is written as a draft, and gets its name when it is whole. Each kind of files has a folder
+for its drafts: a kind may be a mount, and a file is not renamed from one device to another.
 """
 
 import os
@@ -61,8 +61,8 @@ def keep_names(folder: Path) -> None:
 
 
 def remove_old_drafts(directory: Path, *, before: float) -> int:
-    """Remove drafts that were last written before this time, in seconds since 1970. Returns how many. Earlier versions wrote them
-    beside their files, or in one folder for all kinds."""
+    """Remove drafts that were last written before this time, in seconds since 1970. Returns how
+    many. Earlier versions wrote them beside their files, or in one folder for all kinds."""
     removed = 0
     for folder in (AUDIT, RUNS, CALLS, "drafts"):
         for path in (directory / folder).rglob("*.part"):

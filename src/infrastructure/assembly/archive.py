@@ -1,4 +1,5 @@
-"""Builds what archives audit entries, runs and gateway calls before retention removes them, and what checks the archive."""
+"""Builds what archives audit entries, runs and gateway calls before retention removes them, and
+what checks the archive."""
 
 from pathlib import Path
 

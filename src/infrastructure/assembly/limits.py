@@ -1,4 +1,5 @@
-"""Builds limits: of this process on SQLite, which has one, of all processes on PostgreSQL. ADR 0081."""
+"""Builds limits: of this process on SQLite, which has one, of all processes on PostgreSQL. ADR
+0081."""
 
 from typing import Protocol
 

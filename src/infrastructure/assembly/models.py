@@ -37,7 +37,8 @@ def model_providers(settings: Settings) -> tuple[ProviderConfig, ...]:
 
 
 def entra_workload(settings: Settings) -> EntraWorkload | None:
-    """The workload that a cluster on Azure says this machine is; None if it does not say all of it."""
+    """The workload that a cluster on Azure says this machine is; None if it does not say all of
+    it."""
     file, tenant_id, client_id = settings.azure_federated_token_file, settings.azure_tenant_id, settings.azure_client_id
     if file is None or tenant_id is None or client_id is None:
         return None

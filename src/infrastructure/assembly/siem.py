@@ -57,7 +57,8 @@ def _receiver(settings: Settings, url: str, proxies: Proxies, redactor: Redactor
     if address is not None:
         return SyslogAuditReceiver(address=address, events=events, ca_file=settings.siem_ca_file)
     sender = HttpWebhookSender(
-        # The operator's receiver may be inside the network; no other private address is requested (ADR 0083).
+        # The operator's receiver may be inside the network; no other private address is requested
+        # (ADR 0083).
         egress=EgressPolicy([urlsplit(url).hostname or ""]),
         user_agent=f"dragoman/{version('dragoman')}",
         clock=clock,

@@ -149,7 +149,8 @@ class ConsumedRunQueue(RunQueue, Protocol):
         ...
 
     def beside(self, run_id: RunId) -> AbstractAsyncContextManager[None]:
-        """While this process executes a run that it was not given, the run counts as one in progress."""
+        """While this process executes a run that it was not given, the run counts as one in
+        progress."""
         ...
 
     async def consume(self, handler: Callable[[RunId], Awaitable[None]], *, concurrency: int) -> None: ...
@@ -214,7 +215,8 @@ def key_validity(
     caller_teams: CallerTeams,
     clock: Clock,
 ) -> KeyValidity:
-    """Each process hears of changes itself, and wakes what it streams to callers whose access they may concern."""
+    """Each process hears of changes itself, and wakes what it streams to callers whose access they
+    may concern."""
     rows.watch(
         lambda organization_id: wakeups.wake_here(access_topic(organization_id)),
         *("api_key", "user_account", "console_session", "custom_role", "group_member"),

@@ -1,7 +1,8 @@
-"""A command that confines itself, then executes a program that needs no files, no network and little else.
+"""A command that confines itself, then executes a program that needs no files, no network and
+little else.
 
-For programs that are started by libraries, which take the path of an executable and nothing more. Standard library only,
-and cheap to import.
+For programs that are started by libraries, which take the path of an executable and nothing more.
+Standard library only, and cheap to import.
 """
 
 import os
@@ -20,7 +21,8 @@ _LIMITS = (
 
 
 def main() -> None:
-    """Execute the program of the first argument. Without Landlock in the kernel only limits hold."""
+    """Execute the program of the first argument. Without Landlock in the kernel only limits
+    hold."""
     command = sys.argv[1:]
     plan = Plan()
     plan.ports, plan.fixed_modes = (), True

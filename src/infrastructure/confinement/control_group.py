@@ -1,8 +1,9 @@
-"""A control group (version 2) for each started process with all that it starts: the kernel holds its memory and its number of
-tasks, and ends everything in it. Below a group that the service was given (`given_group.py`).
+"""A control group (version 2) for each started process with all that it starts: the kernel holds
+its memory and its number of tasks, and ends everything in it. Below a group that the service was
+given (`given_group.py`).
 
-Standard library only. Made by the launcher, entered by the process before it is confined, ended by the launcher, removed by
-the service.
+Standard library only. Made by the launcher, entered by the process before it is confined, ended by
+the launcher, removed by the service.
 """
 
 import os
@@ -59,7 +60,8 @@ class ControlGroup:
 
 
 def end_group(path: str) -> bool:
-    """End all processes of a group at once, and remove it; whether it is gone. Waits for that for two seconds."""
+    """End all processes of a group at once, and remove it; whether it is gone. Waits for that for
+    two seconds."""
     for _ in range(_ATTEMPTS):
         try:
             _write(path, "cgroup.kill", "1")
@@ -74,7 +76,8 @@ def end_group(path: str) -> bool:
 
 
 def with_group(options: "tuple[str, ...]", mark: str) -> "tuple[tuple[str, ...], str | None]":
-    """The launcher's options with the group of a process with this mark, below the group that they name; and the group."""
+    """The launcher's options with the group of a process with this mark, below the group that they
+    name; and the group."""
     if OPTION not in options:
         return options, None
     place = options.index(OPTION) + 1

@@ -1,4 +1,5 @@
-"""The control group (version 2) that a supervisor gave this service to divide, as systemd does with `Delegate=memory pids`."""
+"""The control group (version 2) that a supervisor gave this service to divide, as systemd does with
+`Delegate=memory pids`."""
 
 import logging
 import os
@@ -13,7 +14,8 @@ logger = logging.getLogger(__name__)
 CONTROLLERS = ("memory", "pids")
 _OWN = "service"
 _SIGNS = ("user.delegate", "trusted.delegate")
-"""Extended attributes by which systemd says that a group is its processes' to divide (systemd, CGROUP_DELEGATION)."""
+"""Extended attributes by which systemd says that a group is its processes' to divide (systemd,
+CGROUP_DELEGATION)."""
 
 
 def is_given(group: Path) -> bool:
@@ -30,10 +32,10 @@ def is_given(group: Path) -> bool:
 
 class GivenGroup:
     """Rules:
-    - A group is divided only if its supervisor says so, it has the `controllers`, this process may write it, and the kernel can
-      end all processes of a group at once.
-    - Processes and children may not share a group with controllers (cgroups(7), no internal processes): all processes of
-      the group move into one below it.
+    - A group is divided only if its supervisor says so, it has the `controllers`, this process may
+      write it, and the kernel can end all processes of a group at once.
+    - Processes and children may not share a group with controllers (cgroups(7), no internal
+      processes): all processes of the group move into one below it.
     - Groups of processes whose service is gone are ended.
 
     `own` and `mounts` are files of /proc about this process.
@@ -55,11 +57,13 @@ class GivenGroup:
 
     @property
     def path(self) -> Path | None:
-        """The group in which those of started processes are; None before `take`, and without one."""
+        """The group in which those of started processes are; None before `take`, and without
+        one."""
         return self._taken
 
     def take(self) -> bool:
-        """Prepare the group for started processes; False if there is none. Blocks for files of the kernel."""
+        """Prepare the group for started processes; False if there is none. Blocks for files of the
+        kernel."""
         group = self._found()
         if group is None or not self._is_usable(group):
             return False

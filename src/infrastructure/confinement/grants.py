@@ -1,4 +1,5 @@
-"""Paths that a confined process may use besides the system's: its runtime, and what its command names."""
+"""Paths that a confined process may use besides the system's: its runtime, and what its command
+names."""
 
 import os
 import shutil
@@ -47,8 +48,8 @@ class Grants:
 
 
 class Protected:
-    """Paths that no command opens by naming them: `private`, everything above, the user's home itself, and what is
-    hidden in it."""
+    """Paths that no command opens by naming them: `private`, everything above, the user's home
+    itself, and what is hidden in it."""
 
     def __init__(self, private: Iterable[Path], *, user_home: Path | None) -> None:
         self._private = tuple(path.resolve() for path in private)
@@ -59,8 +60,9 @@ class Protected:
         return any(path.is_relative_to(own) or own.is_relative_to(path) for own in self._private)
 
     def named(self, text: str, cwd: Path, *, beside: bool = True) -> tuple[Path, ...]:
-        """What may be read of a command's argument: the directory; of a file what is `beside` it (its project, else its
-        directory), else the file alone. Of a directory with something private in it: all else that is in it."""
+        """What may be read of a command's argument: the directory; of a file what is `beside` it
+        (its project, else its directory), else the file alone. Of a directory with something
+        private in it: all else that is in it."""
         try:
             path = (cwd / text).resolve()
             around = (*_project_of(path), path.parent) if path.is_file() and beside else ()
@@ -82,7 +84,8 @@ class Protected:
 
 
 def _project_of(file: Path) -> tuple[Path, ...]:
-    """The directory that has the packages of a program: above its node_modules, or with a project's file."""
+    """The directory that has the packages of a program: above its node_modules, or with a project's
+    file."""
     if _PACKAGES in file.parts:
         return (Path(*file.parts[: file.parts.index(_PACKAGES)]),)
     marked = (parent for parent in file.parents if any((parent / mark).exists() for mark in _MARKS_OF_A_PROJECT))
@@ -90,9 +93,10 @@ def _project_of(file: Path) -> tuple[Path, ...]:
 
 
 def runtime_of(command: str, search_path: str, *, changeable: tuple[Path, ...] = ()) -> tuple[Path, ...]:
-    """The executable, with the libraries beside it of a runtime outside the system's directories (a virtual
-    environment, an nvm, a pyenv), through all its links. Nothing for one in or through `changeable`: directories that
-    confined processes write, where a link or a first line would open whatever it names."""
+    """The executable, with the libraries beside it of a runtime outside the system's directories (a
+    virtual environment, an nvm, a pyenv), through all its links. Nothing for one in or through
+    `changeable`: directories that confined processes write, where a link or a first line would open
+    whatever it names."""
     found = shutil.which(command, path=search_path)
     paths: list[Path] = []
     link = None if found is None else Path(found).absolute()
@@ -110,7 +114,8 @@ def runtime_of(command: str, search_path: str, *, changeable: tuple[Path, ...] =
 
 
 def is_in(path: Path, directories: Iterable[Path]) -> bool:
-    """Whether a path is in one of these, as it is written or by its links. So is what cannot be a path."""
+    """Whether a path is in one of these, as it is written or by its links. So is what cannot be a
+    path."""
     try:
         written, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
     except ValueError:

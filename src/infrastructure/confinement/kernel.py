@@ -1,4 +1,5 @@
-"""System calls that the standard library lacks. Standard library only, and cheap to import: the launcher uses it."""
+"""System calls that the standard library lacks. Standard library only, and cheap to import: the
+launcher uses it."""
 
 import ctypes
 import os
@@ -55,7 +56,8 @@ def set_read_only(path: str, value: bool) -> None:
 
 
 def give_up_capabilities() -> None:
-    """Drop every capability, of root too: with `PR_SET_NO_NEW_PRIVS` none comes back by executing a program."""
+    """Drop every capability, of root too: with `PR_SET_NO_NEW_PRIVS` none comes back by executing a
+    program."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for capability in range(_LAST_CAPABILITY + 1):
         try:

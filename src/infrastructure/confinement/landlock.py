@@ -1,6 +1,7 @@
 """Landlock: an allow-list of directories and TCP ports for this process and all that it starts.
 
-Standard library only. `man 7 landlock` has the constants; a kernel reports which of them it has as its ABI.
+Standard library only. `man 7 landlock` has the constants; a kernel reports which of them it has as
+its ABI.
 """
 
 import ctypes
@@ -37,8 +38,9 @@ def abi() -> int:
 
 
 class Ruleset:
-    """Rules, to be applied once. `paths` says whether paths are restricted at all (else scopes and ports only). `ports`
-    are the TCP ports that may be connected to; None for all. Raises OSError."""
+    """Rules, to be applied once. `paths` says whether paths are restricted at all (else scopes and
+    ports only). `ports` are the TCP ports that may be connected to; None for all. Raises
+    OSError."""
 
     def __init__(self, *, version: int, paths: bool, ports: Iterable[int] | None) -> None:
         self._fs = _ALL_OF_ABI.get(version, _ALL_SINCE_ABI_5) if paths else 0

@@ -1,8 +1,8 @@
-"""Finds processes of started servers that outlived their launcher, by a mark in the environment that they inherit, and
-ends them.
+"""Finds processes of started servers that outlived their launcher, by a mark in the environment
+that they inherit, and ends them.
 
-Needed where no namespace ends them: after a launcher was killed, or stopped, from outside. A confined server cannot
-signal its launcher.
+Needed where no namespace ends them: after a launcher was killed, or stopped, from outside. A
+confined server cannot signal its launcher.
 """
 
 import os

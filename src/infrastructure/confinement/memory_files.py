@@ -1,4 +1,5 @@
-"""Files that a started process inherits: those without a name have what others must not see in its arguments.
+"""Files that a started process inherits: those without a name have what others must not see in its
+arguments.
 
 Standard library only, and cheap to import: the launcher uses it.
 """
@@ -8,7 +9,8 @@ from collections.abc import Container, Mapping
 
 
 def memory_file(content: bytes) -> int:
-    """The descriptor of a file in memory, at its beginning. A child inherits it where it is asked to. Raises OSError."""
+    """The descriptor of a file in memory, at its beginning. A child inherits it where it is asked
+    to. Raises OSError."""
     fd = os.memfd_create("dragoman")
     try:
         with open(fd, "wb", closefd=False) as file:

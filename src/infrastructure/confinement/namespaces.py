@@ -1,5 +1,5 @@
-"""Namespaces of a started process and its descendants: their own process ids with a /proc of them alone, and their own
-network.
+"""Namespaces of a started process and its descendants: their own process ids with a /proc of them
+alone, and their own network.
 
 Standard library only. Needs user namespaces for unprivileged users, which some systems switch off.
 """
@@ -18,8 +18,8 @@ _GUARDED = _NO_SETUID | _NO_DEVICES | _NO_PROGRAMS
 
 
 def enter(*, proxy: int | None = None) -> None:
-    """Enter namespaces of users, mounts and IPC; the next child begins one of process ids, as its first process.
-    With `proxy`, also one of the network (`own_network.offer`). Raises OSError."""
+    """Enter namespaces of users, mounts and IPC; the next child begins one of process ids, as its
+    first process. With `proxy`, also one of the network (`own_network.offer`). Raises OSError."""
     _enter(_NEW_MOUNTS | _NEW_IPC | _NEW_PIDS | (0 if proxy is None else _NEW_NETWORK))
     kernel.mount("none", "/", "", _RECURSIVE | _PRIVATE)
     if proxy is not None:
@@ -45,8 +45,8 @@ def _enter(flags: int) -> None:
 
 
 def mount_own(writable: Iterable[str] = ()) -> None:
-    """In the first process of the namespace: a /proc and shared memory for it alone; everything else but `writable` is
-    read-only. Raises OSError."""
+    """In the first process of the namespace: a /proc and shared memory for it alone; everything
+    else but `writable` is read-only. Raises OSError."""
     for path in writable:
         if os.path.exists(path):
             kernel.mount(path, path, "", _BIND | _RECURSIVE)
@@ -60,7 +60,8 @@ def mount_own(writable: Iterable[str] = ()) -> None:
 
 
 def hold() -> bool:
-    """Whether this machine lets us have namespaces of users, mounts and processes. Starts two short-lived processes."""
+    """Whether this machine lets us have namespaces of users, mounts and processes. Starts two
+    short-lived processes."""
 
     def succeeds() -> bool:
         enter()
@@ -70,7 +71,8 @@ def hold() -> bool:
 
 
 def hold_network() -> bool:
-    """Whether this machine lets us have a namespace of the network. Starts a short-lived process."""
+    """Whether this machine lets us have a namespace of the network. Starts a short-lived
+    process."""
 
     def succeeds() -> bool:
         ours, theirs = own_network.link()

@@ -1,7 +1,8 @@
-"""A network of a started process alone: a loopback interface with a listening socket, which the service has.
+"""A network of a started process alone: a loopback interface with a listening socket, which the
+service has.
 
-The service accepts on that socket, with a proxy behind it; nothing else leads out. Standard library only, and cheap to
-import: `socket` would take as long as all other modules of the launcher.
+The service accepts on that socket, with a proxy behind it; nothing else leads out. Standard library
+only, and cheap to import: `socket` would take as long as all other modules of the launcher.
 """
 
 import _socket
@@ -16,8 +17,8 @@ _FLAGS = _socket.MSG_DONTWAIT | _socket.MSG_CMSG_CLOEXEC
 
 
 def offer(link: int) -> None:
-    """In a new namespace of the network: bring its loopback up, listen, and hand the listening socket over by the
-    socket `link`, which is closed. Raises OSError."""
+    """In a new namespace of the network: bring its loopback up, listen, and hand the listening
+    socket over by the socket `link`, which is closed. Raises OSError."""
     control = _socket.socket(_socket.AF_INET, _socket.SOCK_DGRAM)
     try:
         fcntl.ioctl(control.fileno(), _SET_INTERFACE_FLAGS, struct.pack("16sh14x", b"lo", _UP))
@@ -43,8 +44,8 @@ def link() -> tuple[int, int]:
 
 
 def received(link: int) -> int | None:
-    """The descriptor of the listening socket; None where the other side has ended without it, or has not sent it yet.
-    Raises OSError."""
+    """The descriptor of the listening socket; None where the other side has ended without it, or
+    has not sent it yet. Raises OSError."""
     end = _socket.socket(fileno=os.dup(link))
     try:
         _, ancillary, _, _ = end.recvmsg(1, _socket.CMSG_SPACE(struct.calcsize("i")), _FLAGS)

@@ -13,13 +13,14 @@ LANDLOCK, NAMESPACES, BUBBLEWRAP = "landlock", "namespaces", "bubblewrap"
 
 
 class Plan:
-    """- `profile`: `landlock`; `namespaces` (landlock, with its own process ids and /proc); `bubblewrap`.
+    """- `profile`: `landlock`; `namespaces` (landlock, with its own process ids and /proc);
+    `bubblewrap`.
     - `readable` and `writable` are paths besides the system's.
     - `ports` are the TCP ports to connect to: None for all, empty for no network at all.
-    - `proxy` is a socket by which the service gets the listening socket of the only network that the process has
-      (`own_network`); None for the machine's network.
-    - `fixed_modes`: modes and owners of files cannot be changed by path, which Landlock does not restrict; in
-      namespaces everything else is read-only.
+    - `proxy` is a socket by which the service gets the listening socket of the only network that
+      the process has (`own_network`); None for the machine's network.
+    - `fixed_modes`: modes and owners of files cannot be changed by path, which Landlock does not
+      restrict; in namespaces everything else is read-only.
     """
 
     def __init__(self) -> None:
@@ -54,9 +55,9 @@ class Plan:
     def confine(
         self, command: list[str], environment: Mapping[str, str] | None, *, unreachable: tuple[int, ...]
     ) -> tuple[list[str], Mapping[str, str] | None]:
-        """Confine this process for good; returns the command to execute, and its environment, None for ours: bubblewrap,
-        which runs before it confines, has ours. `unreachable` are processes that it must not signal. Raises OSError if anything
-        cannot be applied."""
+        """Confine this process for good; returns the command to execute, and its environment, None
+        for ours: bubblewrap, which runs before it confines, has ours. `unreachable` are processes
+        that it must not signal. Raises OSError if anything cannot be applied."""
         kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
         version = landlock.abi()
         is_wrapped = self.profile == BUBBLEWRAP
@@ -113,7 +114,8 @@ class Plan:
             arguments += ["--ro-bind-try", path, path]
         for path in self.writable:
             arguments += ["--bind-try", path, path]
-        # Directories on the way to these are of a file system in memory. /proc has parameters that root may set.
+        # Directories on the way to these are of a file system in memory. /proc has parameters that
+        # root may set.
         return [*arguments, "--remount-ro", "/", "--remount-ro", "/proc", "--", *command]
 
 
@@ -123,7 +125,8 @@ def _outermost(paths: tuple[str, ...]) -> list[str]:
 
 
 def _variables(environment: Mapping[str, str]) -> int:
-    """The descriptor of further arguments for bubblewrap: other users of the machine can read those of its command."""
+    """The descriptor of further arguments for bubblewrap: other users of the machine can read those
+    of its command."""
     parts = ["--clearenv", *(part for variable in environment.items() for part in ("--setenv", *variable))]
     fd = memory_file(b"".join(os.fsencode(part) + b"\0" for part in parts))
     os.set_inheritable(fd, True)

@@ -1,8 +1,8 @@
-"""What is started comes after the service: it gets less processor time, and its memory is freed first. Standard
-library only: the launcher uses it.
+"""What is started comes after the service: it gets less processor time, and its memory is freed
+first. Standard library only: the launcher uses it.
 
-Where the kernel groups processes by session (sched(7), autogroups), a nice value holds among those of a session only, and
-the session has one itself."""
+Where the kernel groups processes by session (sched(7), autogroups), a nice value holds among those
+of a session only, and the session has one itself."""
 
 import os
 from collections.abc import Iterable
@@ -24,8 +24,8 @@ def lower() -> None:
 
 
 class LoweredSessions:
-    """Sessions that were lowered already. The kernel may refuse a change that follows another one within 0.1 s: then
-    it is tried again at the next call."""
+    """Sessions that were lowered already. The kernel may refuse a change that follows another one
+    within 0.1 s: then it is tried again at the next call."""
 
     def __init__(self) -> None:
         self._lowered: set[int] = set()

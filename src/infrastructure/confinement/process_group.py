@@ -1,4 +1,5 @@
-"""A process and all its descendants: finding them, and bounds on their memory and number. Standard library only."""
+"""A process and all its descendants: finding them, and bounds on their memory and number. Standard
+library only."""
 
 import os
 
@@ -36,7 +37,8 @@ class GroupLimits:
 
 
 def below(root: int) -> list[int]:
-    """The processes below `root`, from the kernel's lists of children: far cheaper than reading all of /proc."""
+    """The processes below `root`, from the kernel's lists of children: far cheaper than reading all
+    of /proc."""
     found: list[int] = []
     parents = [root]
     while parents:
@@ -53,7 +55,8 @@ def below(root: int) -> list[int]:
 
 
 def descendants(root: int) -> set[Process]:
-    """Every living process below root, by the parent ids in /proc, in any session or process group."""
+    """Every living process below root, by the parent ids in /proc, in any session or process
+    group."""
     children: dict[int, list[Process]] = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():

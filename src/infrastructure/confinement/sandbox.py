@@ -1,5 +1,5 @@
-"""Decides how started processes are confined on this machine, and what each may use. Above: transports and installers of
-MCP servers, the doctor. Below: the launcher, which applies it."""
+"""Decides how started processes are confined on this machine, and what each may use. Above:
+transports and installers of MCP servers, the doctor. Below: the launcher, which applies it."""
 
 import asyncio
 import os
@@ -36,8 +36,8 @@ class CannotConfineError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What this machine has: the version of Landlock (0 for none), namespaces for our user, a bubblewrap that works, and
-    a network of a process alone."""
+    """What this machine has: the version of Landlock (0 for none), namespaces for our user, a
+    bubblewrap that works, and a network of a process alone."""
 
     landlock: int
     namespaces: bool
@@ -47,8 +47,8 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """How processes are confined: a profile of the launcher, `container` for none that is started, or None. `words`
-    describe it for operators."""
+    """How processes are confined: a profile of the launcher, `container` for none that is started,
+    or None. `words` describe it for operators."""
 
     profile: str | None
     words: str
@@ -112,9 +112,9 @@ class Sandbox:
     async def options(
         self, grants: Grants, *, changes_modes: bool = False, network: ServerNetwork = ServerNetwork.FULL
     ) -> tuple[str, ...]:
-        """The launcher's options for a process; empty if the mode is off. `changes_modes`: whether it must be able to
-        change modes of files by path, which Landlock does not restrict. For an allowlist, the caller adds the option
-        `--proxy`. Raises CannotConfineError."""
+        """The launcher's options for a process; empty if the mode is off. `changes_modes`: whether
+        it must be able to change modes of files by path, which Landlock does not restrict. For an
+        allowlist, the caller adds the option `--proxy`. Raises CannotConfineError."""
         if self.is_off:
             return _unconfined(network)
         async with self._probing:
@@ -231,7 +231,8 @@ def _works(launcher: tuple[str, ...], option: str, bubblewrap: str) -> bool:
         "/bin/true",
     )
     try:
-        # As the launcher starts it: one that needs the rights of its file's owner does not work then.
+        # As the launcher starts it: one that needs the rights of its file's owner does not work
+        # then.
         done = subprocess.run(
             [*launcher, option, bubblewrap, *trial],
             capture_output=True,

@@ -1,7 +1,9 @@
-"""A seccomp filter against system calls that no MCP server needs: debugging, mounting, namespaces, kernel keys, …
+"""A seccomp filter against system calls that no MCP server needs: debugging, mounting, namespaces,
+kernel keys, …
 
-Standard library only. The filter is a classic BPF program (`man 2 seccomp`): on a forbidden call it returns an error
-number. Calls that it never looks into further cost nothing: the kernel knows them beforehand.
+Standard library only. The filter is a classic BPF program (`man 2 seccomp`): on a forbidden call it
+returns an error number. Calls that it never looks into further cost nothing: the kernel knows them
+beforehand.
 """
 
 import ctypes
@@ -64,8 +66,8 @@ def program(
 ) -> bytes:
     """The filter's instructions; empty for an unknown architecture.
 
-    - `unix_sockets`: whether sockets of files may be created, through which services of the machine are reached
-      (D-Bus, Docker). Connected pairs are always allowed.
+    - `unix_sockets`: whether sockets of files may be created, through which services of the machine
+      are reached (D-Bus, Docker). Connected pairs are always allowed.
     - `network`: whether sockets of IPv4 and IPv6 may be created.
     - `modes`: whether modes, owners and attributes of files may be changed by path.
     - `unreachable` are process ids that must not be signalled.
@@ -86,8 +88,8 @@ def program(
     for name, number in numbers.items():
         if name not in _BY_ARGUMENT and name not in _MODE_OF and not (modes and name in _MODES):
             code += _if_equal(number, [_instruction(_RETURN, denied)])
-    # Arguments of the first two are in memory, which a filter cannot read; no limit of a process counts the others'
-    # memory. Programs then use older calls.
+    # Arguments of the first two are in memory, which a filter cannot read; no limit of a process
+    # counts the others' memory. Programs then use older calls.
     for name in ("clone3", "openat2", "memfd_create", "memfd_secret"):
         code += _if_equal(numbers[name], [_instruction(_RETURN, _ERROR | errno.ENOSYS)])
     code += _no_set_user_id(numbers, are_fixed=not modes)
@@ -105,14 +107,16 @@ def program(
 
 
 def install(instructions: bytes) -> None:
-    """Filter this thread and what it starts, for good. Needs `PR_SET_NO_NEW_PRIVS`. Raises OSError."""
+    """Filter this thread and what it starts, for good. Needs `PR_SET_NO_NEW_PRIVS`. Raises
+    OSError."""
     code = ctypes.create_string_buffer(instructions, len(instructions))
     described = struct.pack("HxxxxxxP", len(instructions) // 8, ctypes.addressof(code))
     kernel.prctl(kernel.PR_SET_SECCOMP, _FILTER_MODE, ctypes.create_string_buffer(described, len(described)))
 
 
 def _no_set_user_id(numbers: dict[str, int], *, are_fixed: bool) -> list[bytes]:
-    """No file that another user would execute with the rights of ours. `are_fixed`: no mode is changed by path at all."""
+    """No file that another user would execute with the rights of ours. `are_fixed`: no mode is
+    changed by path at all."""
     denied = _instruction(_RETURN, _ERROR | errno.EPERM)
     code: list[bytes] = []
     for name, argument in _MODE_OF.items():

@@ -1,6 +1,8 @@
-"""Paths of the operating system that a confined process may use. Below the launcher; standard library only.
+"""Paths of the operating system that a confined process may use. Below the launcher; standard
+library only.
 
-Of `/etc` only what libraries read, because configuration of services, with their secrets, is beside it."""
+Of `/etc` only what libraries read, because configuration of services, with their secrets, is beside
+it."""
 
 READABLE = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),

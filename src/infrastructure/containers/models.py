@@ -1,4 +1,5 @@
-"""Providers of language models: routing, providers of the environment and of organizations, prices."""
+"""Providers of language models: routing, providers of the environment and of organizations,
+prices."""
 
 from dependency_injector import containers, providers
 

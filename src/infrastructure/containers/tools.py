@@ -1,4 +1,5 @@
-"""Providers of tools: native ones, those of MCP servers and workflow runs, policies, and execution."""
+"""Providers of tools: native ones, those of MCP servers and workflow runs, policies, and
+execution."""
 
 from collections.abc import Mapping
 

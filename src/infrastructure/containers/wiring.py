@@ -1,4 +1,5 @@
-"""Singletons of the container: what most classes take is named once, in `Platform` and `Storage`."""
+"""Singletons of the container: what most classes take is named once, in `Platform` and
+`Storage`."""
 
 from collections.abc import Callable
 from types import FunctionType

@@ -16,8 +16,9 @@ Forget = Callable[[OrganizationId | None], None]
 class RowNotifications:
     """Changes of rows by table and organization.
 
-    - In a `shared` database, cached rows may be used only while notifications are fresh. This process
-      receives changes in commit order, and its own heartbeats after the changes that precede them.
+    - In a `shared` database, cached rows may be used only while notifications are fresh. This
+      process receives changes in commit order, and its own heartbeats after the changes that
+      precede them.
       So a received heartbeat confirms every earlier commit, and no cached row is older than
       FRESH_S.
     - A process that shares its database with no other is always fresh and receives nothing.

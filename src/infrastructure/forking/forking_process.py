@@ -130,8 +130,8 @@ class ForkingProcess:
 
 
 def confine(*, max_memory_bytes: int, cpu_s: int) -> None:
-    """Give up what a job does not need. Open descriptors stay usable; no new one can be opened. Landlock and the filter of
-    system calls come on top, where the kernel has them."""
+    """Give up what a job does not need. Open descriptors stay usable; no new one can be opened.
+    Landlock and the filter of system calls come on top, where the kernel has them."""
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     bound(resource.RLIMIT_AS, address_space() + max_memory_bytes)
     bound(resource.RLIMIT_CPU, cpu_s)

@@ -1,4 +1,5 @@
-"""HTTP proxy for one started server, whose only network it is. Above: transports of MCP servers. Below: the egress guard."""
+"""HTTP proxy for one started server, whose only network it is. Above: transports of MCP servers.
+Below: the egress guard."""
 
 import asyncio
 import logging
@@ -39,8 +40,8 @@ Permits = Callable[[str, int], bool]
 
 
 def connections_together() -> int:
-    """How many connections all proxies of this process may serve at the same time, by the files that it may open. One has
-    2 descriptors, and up to 5 while it is dialled."""
+    """How many connections all proxies of this process may serve at the same time, by the files
+    that it may open. One has 2 descriptors, and up to 5 while it is dialled."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(2, min(_MAX_TOGETHER, files // _FILES_OF_ONE)) if files > 0 else _MAX_TOGETHER
 
@@ -57,12 +58,15 @@ class _RefusedError(Exception):
 
 class EgressProxy:
     """Rules:
-    - Tunnels (CONNECT) and requests with an absolute `http` URL, to hosts and ports that `permits` has. What a tunnel
-      carries is not read.
-    - The egress guard checks each address that is really dialled: an allowed name does not lead into a private network.
-    - A refusal answers 403 with the reason, and is reported to `on_refused`, the first ones of a process each.
-    - At most 64 connections, and `bound` for those of other servers together with these; more wait. A peer that does not
-      read is not read from. After `idle_s` without a byte in either direction a connection is closed.
+    - Tunnels (CONNECT) and requests with an absolute `http` URL, to hosts and ports that `permits`
+      has. What a tunnel carries is not read.
+    - The egress guard checks each address that is really dialled: an allowed name does not lead
+      into a private network.
+    - A refusal answers 403 with the reason, and is reported to `on_refused`, the first ones of a
+      process each.
+    - At most 64 connections, and `bound` for those of other servers together with these; more wait.
+      A peer that does not read is not read from. After `idle_s` without a byte in either direction
+      a connection is closed.
     - A connection that fails does not end the others.
     """
 

@@ -11,7 +11,8 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class _Exception(NamedTuple):
-    """An entry of NO_PROXY: a network, or a domain with its subdomains (empty for all); `port` None for each port."""
+    """An entry of NO_PROXY: a network, or a domain with its subdomains (empty for all); `port` None
+    for each port."""
 
     domain: str
     network: Network | None = None
@@ -21,9 +22,10 @@ class _Exception(NamedTuple):
 class Proxies:
     """Proxies by the scheme of the target.
 
-    - `bypass` lists targets that are reached directly: `*`, a host name (with its subdomains), an address or a network,
-      each with or without a port.
-    - This machine (`localhost`, loopback addresses) is always reached directly: a proxy would reach its own.
+    - `bypass` lists targets that are reached directly: `*`, a host name (with its subdomains), an
+      address or a network, each with or without a port.
+    - This machine (`localhost`, loopback addresses) is always reached directly: a proxy would reach
+      its own.
     """
 
     def __init__(self, *, http: str | None = None, https: str | None = None, bypass: Iterable[str] = ()) -> None:

@@ -1,5 +1,5 @@
-"""Names that a started server looks up. Above: its proxy. Below: the system's resolver, in threads apart from those in
-which the service looks names up."""
+"""Names that a started server looks up. Above: its proxy. Below: the system's resolver, in threads
+apart from those in which the service looks names up."""
 
 import asyncio
 import socket
@@ -45,8 +45,8 @@ def addresses_of(host: str) -> Addresses:
 
 class ProxyResolver(AbstractResolver):
     """Rules:
-    - At most 2 lookups at a time, and `bound` for those of other servers together with these. A lookup counts until it
-      ends, also after its connection has ended.
+    - At most 2 lookups at a time, and `bound` for those of other servers together with these. A
+      lookup counts until it ends, also after its connection has ended.
     - After `wait_s` without a free place, LookupsBusyError.
     - One lookup for a name at a time. Answers are stored for 30 seconds, failures for 10.
     """

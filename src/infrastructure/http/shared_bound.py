@@ -6,7 +6,8 @@ from weakref import WeakValueDictionary
 
 
 class SharedBound:
-    """At most `most` at a time, and at most half of them for one organization; more wait, first come, first served."""
+    """At most `most` at a time, and at most half of them for one organization; more wait, first
+    come, first served."""
 
     def __init__(self, most: int) -> None:
         self._all = asyncio.Semaphore(most)

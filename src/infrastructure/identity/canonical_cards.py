@@ -1,4 +1,5 @@
-"""Agent cards in the form that is signed: RFC 8785 (JCS), without signatures (A2A 1.0, section 8.4.1)."""
+"""Agent cards in the form that is signed: RFC 8785 (JCS), without signatures (A2A 1.0, section
+8.4.1)."""
 
 import json
 import math
@@ -15,8 +16,8 @@ _text = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def canonical_forms(card: JsonObject) -> Iterator[bytes]:
-    """The card as it is, and without empty values, which libraries leave out. Raises ValueError for a card that has no
-    such form."""
+    """The card as it is, and without empty values, which libraries leave out. Raises ValueError for
+    a card that has no such form."""
     content = {name: value for name, value in card.items() if name != "signatures"}
     yield _canonical(content).encode()
     without_empty = _without_empty(content)

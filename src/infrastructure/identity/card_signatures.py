@@ -1,4 +1,5 @@
-"""Signatures of agent cards (A2A 1.0, section 8.4): JWS by PyJWT over the canonical form of a card."""
+"""Signatures of agent cards (A2A 1.0, section 8.4): JWS by PyJWT over the canonical form of a
+card."""
 
 import base64
 import hashlib
@@ -25,8 +26,8 @@ _MAX_CARDS = 1_000
 
 
 class CardSignatures:
-    """The `CardSigner` port with a key of a PEM file: P-256, Ed25519 or RSA. A process signs a card once.
-    Signatures by ES256 are random, so those of two processes differ."""
+    """The `CardSigner` port with a key of a PEM file: P-256, Ed25519 or RSA. A process signs a card
+    once. Signatures by ES256 are random, so those of two processes differ."""
 
     def __init__(self, key_file: Path) -> None:
         self._key, self._public = _loaded(key_file)
@@ -49,8 +50,8 @@ class CardSignatures:
 
 
 def is_trusted_card(card: JsonObject, keys_file: Path) -> bool:
-    """Whether one of the JSON Web Keys of a file has signed the card. The file is read each time, so keys may be
-    exchanged; with one that cannot be read no card is trusted."""
+    """Whether one of the JSON Web Keys of a file has signed the card. The file is read each time,
+    so keys may be exchanged; with one that cannot be read no card is trusted."""
     try:
         found = json.loads(keys_file.read_text(encoding="utf-8"))["keys"]
         keys = {str(key["kid"]): jwt.PyJWK.from_dict(key) for key in found}

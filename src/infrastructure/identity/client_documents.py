@@ -1,4 +1,5 @@
-"""Metadata documents of OAuth clients, over the guarded HTTP client: bounded in size and time, no redirects."""
+"""Metadata documents of OAuth clients, over the guarded HTTP client: bounded in size and time, no
+redirects."""
 
 import json
 from dataclasses import dataclass

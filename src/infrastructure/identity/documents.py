@@ -1,4 +1,5 @@
-"""Documents of identity providers, over the guarded HTTP client: bounded in size and time, no redirects."""
+"""Documents of identity providers, over the guarded HTTP client: bounded in size and time, no
+redirects."""
 
 import base64
 import json
@@ -42,7 +43,8 @@ class _Known:
 
 
 class IdentityProviderDocuments:
-    """The `IdentityProviderClient` port. Metadata is cached for an hour, a failure to read it for `RETRY_S`."""
+    """The `IdentityProviderClient` port. Metadata is cached for an hour, a failure to read it for
+    `RETRY_S`."""
 
     def __init__(self, *, http: HttpCaller, clock: Clock) -> None:
         self._http = http

@@ -1,8 +1,9 @@
 """Private keys in PEM, read in a bounded time. Below: cryptography.
 
-The library holds the interpreter's lock while it tests the primes of an RSA key: 0.3 s for 4,096 bits, minutes for 20,000, in
-which the whole process stands still. So the numbers of an RSA key are compared here instead, without a test whether they are
-primes: a key of other numbers makes invalid signatures."""
+The library holds the interpreter's lock while it tests the primes of an RSA key: 0.3 s for 4,096
+bits, minutes for 20,000, in which the whole process stands still. So the numbers of an RSA key are
+compared here instead, without a test whether they are primes: a key of other numbers makes invalid
+signatures."""
 
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPrivateNumbers

@@ -42,8 +42,8 @@ class _Known:
 
 
 class SignedTokens:
-    """The `TokenVerifier` port. Keys are cached for an hour; a token with an unknown key id makes them read again,
-    within `UNKNOWN_KEYS`."""
+    """The `TokenVerifier` port. Keys are cached for an hour; a token with an unknown key id makes
+    them read again, within `UNKNOWN_KEYS`."""
 
     def __init__(self, *, documents: KeySource, clock: Clock) -> None:
         self._documents = documents
@@ -59,7 +59,8 @@ class SignedTokens:
     async def verify(self, provider: IdentityProvider, token: str, *, nonce: str | None = None) -> VerifiedToken:
         audiences = [provider.client_id] if nonce is not None else list(provider.accepted_audiences)
         if not _names_one_of(audiences, _unverified(token).get("aud")):
-            # Of many identity providers of an issuer, only the one that is named costs a check of the signature.
+            # Of many identity providers of an issuer, only the one that is named costs a check of
+            # the signature.
             raise invalid_token()
         header = _header(token)
         key = await self._key(provider.issuer, header)
@@ -129,7 +130,8 @@ def _names_one_of(audiences: list[str], claim: JsonValue) -> bool:
 
 
 def _header(token: str) -> dict[str, str]:
-    """The header's texts. Raises UNAUTHENTICATED for an algorithm or a type that no credential has."""
+    """The header's texts. Raises UNAUTHENTICATED for an algorithm or a type that no credential
+    has."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
@@ -161,8 +163,8 @@ def _matching(keys: list[JsonObject], header: dict[str, str]) -> jwt.PyJWK | Non
 
 
 def _check_id_token(provider: IdentityProvider, claims: dict[str, JsonValue], nonce: str) -> None:
-    """OpenID Connect Core 1.0, section 3.1.3.7: the token belongs to this sign-in, and this service is the authorized
-    party."""
+    """OpenID Connect Core 1.0, section 3.1.3.7: the token belongs to this sign-in, and this service
+    is the authorized party."""
     audience, party = claims.get("aud"), claims.get("azp")
     has_others = isinstance(audience, list) and len(audience) > 1
     if claims.get("nonce") != nonce or (has_others and party is None) or party not in (None, provider.client_id):

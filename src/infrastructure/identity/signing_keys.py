@@ -1,4 +1,5 @@
-"""Private keys in PEM that sign: agent cards, and assertions of OAuth clients. Below: cryptography and PyJWT."""
+"""Private keys in PEM that sign: agent cards, and assertions of OAuth clients. Below: cryptography
+and PyJWT."""
 
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -17,7 +18,8 @@ _PUBLIC = ("crv", "e", "kty", "n", "x", "y")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigningKey:
-    """A private key, the algorithms that it signs with, the usual one first, and its public JSON Web Key."""
+    """A private key, the algorithms that it signs with, the usual one first, and its public JSON
+    Web Key."""
 
     private: Any = field(repr=False)
     algorithms: tuple[str, ...]

@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 
 RunHandler = Callable[[RunId], Awaitable[None]]
 RunFlows = Callable[[Mapping[RunId, Flow | None]], Awaitable[Mapping[RunId, Flow]]]
-"""The flows of submitted runs, as far as they are known. A flow that is given has the line of its run, without weight and bounds."""
+"""The flows of submitted runs, as far as they are known. A flow that is given has the line of its
+run, without weight and bounds."""
 
 _UNKNOWN = Flow(organization_id="")
 _LOT = 1_000
@@ -28,12 +29,13 @@ _LOT = 1_000
 class InProcessRunQueue:
     """Runs are handled in the order of `FairOrder`, each by one handler at a time.
 
-    - The flows of runs are read in lots when they are submitted, except those of runs that their store signalled with their
-      lines. Runs of unknown flow share one.
+    - The flows of runs are read in lots when they are submitted, except those of runs that their
+      store signalled with their lines. Runs of unknown flow share one.
     - A run that is submitted while it waits is queued once. A run that is submitted while it is
       being handled is handled once more afterwards; claiming it decides.
-    - A run waits while its organization or agent has as many runs in hand, or executed beside the queue, as may be in progress. Whether a bound has changed is
-      read when waiting runs are submitted again, which run recovery does.
+    - A run waits while its organization or agent has as many runs in hand, or executed beside the
+      queue, as may be in progress. Whether a bound has changed is read when waiting runs are
+      submitted again, which run recovery does.
     - Memory is one entry per run that waits or is being handled.
     - Use it from one event loop, with one consumer.
     """
@@ -92,7 +94,8 @@ class InProcessRunQueue:
 
     @asynccontextmanager
     async def beside(self, run_id: RunId) -> AsyncIterator[None]:
-        """A run that is executed without having been taken has a place meanwhile. Raises ServiceError without storage."""
+        """A run that is executed without having been taken has a place meanwhile. Raises
+        ServiceError without storage."""
         known = {} if self._flows is None else await self._flows({run_id: None})
         flow = known.get(run_id, _UNKNOWN)
         self._order.occupy(flow)
@@ -103,8 +106,8 @@ class InProcessRunQueue:
             self._changed.set()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
-        """Handle runs, at most `concurrency` at a time and others in spare places, until drained. Cancellation
-        cancels the handlers too.
+        """Handle runs, at most `concurrency` at a time and others in spare places, until drained.
+        Cancellation cancels the handlers too.
 
         An exception of a handler is logged and affects no other run. Raises RuntimeError if a
         consumer exists.
@@ -129,7 +132,8 @@ class InProcessRunQueue:
             self._attended.clear()
 
     async def _place_arrived(self) -> None:
-        """Give submitted runs their places. Without storage they stay; the next submission tries again."""
+        """Give submitted runs their places. Without storage they stay; the next submission tries
+        again."""
         blocked = self._order.blocked() if self._submitted_again else iter(())
         self._submitted_again = False
         lot = {**dict(islice(self._arrived.items(), _LOT)), **dict.fromkeys(islice(blocked, _LOT))}

@@ -1,5 +1,5 @@
-"""The order in which the waiting runs of one process start: start-time fair queuing (ADR 0063). On PostgreSQL the function
-`take_runs` decides by the same rules."""
+"""The order in which the waiting runs of one process start: start-time fair queuing (ADR 0063). On
+PostgreSQL the function `take_runs` decides by the same rules."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -15,15 +15,16 @@ _IDLE_SHARES = 64
 
 
 def spare_places(concurrency: int) -> int:
-    """Places of a worker beside `concurrency`, for runs of organizations without a run there (ADR 0101)."""
+    """Places of a worker beside `concurrency`, for runs of organizations without a run there (ADR
+    0101)."""
     return concurrency // _PLACES_FOR_ONE_SPARE
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class _Share:
-    """All runs, those of an organization, of a lane in it, or of an agent in that lane (which has the runs and a flow).
-    `finish` is the tag at which its next run may start in the share above, `virtual` the start tag of the last run
-    taken from it."""
+    """All runs, those of an organization, of a lane in it, or of an agent in that lane (which has
+    the runs and a flow). `finish` is the tag at which its next run may start in the share above,
+    `virtual` the start tag of the last run taken from it."""
 
     weight: int = 1
     finish: int = 0
@@ -40,11 +41,13 @@ class _Share:
         return share
 
     def start_tag(self, share: "_Share") -> int:
-        """A share that was idle begins at the present virtual time, and gains nothing by having been idle."""
+        """A share that was idle begins at the present virtual time, and gains nothing by having
+        been idle."""
         return max(share.finish, self.virtual)
 
     def in_order(self) -> "Iterator[_Share]":
-        """Those with waiting runs, by their start tags; of equals, the one that waits for longest is first."""
+        """Those with waiting runs, by their start tags; of equals, the one that waits for longest
+        is first."""
         waiting = [share for share in self.shares.values() if share.waiting]
         while waiting:
             share = min(waiting, key=lambda share: (self.start_tag(share), share.since))
@@ -65,12 +68,14 @@ class _Share:
         share.finish = self.virtual + RUN_COST // share.weight
 
     def charge_spare(self, share: "_Share") -> None:
-        """One run of the share starts before its turn: others keep theirs, and the share waits two turns at most for it."""
+        """One run of the share starts before its turn: others keep theirs, and the share waits two
+        turns at most for it."""
         cost = RUN_COST // share.weight
         share.finish = max(share.finish, min(self.start_tag(share), self.virtual + cost) + cost)
 
     def forget_idle(self) -> None:
-        """Drop shares that could start at the present virtual time, which is how an unknown share begins."""
+        """Drop shares that could start at the present virtual time, which is how an unknown share
+        begins."""
         if not self.waiting:
             self.virtual = max([self.virtual, *(share.finish for share in self.shares.values())])
         elif len(self.shares) <= _IDLE_SHARES:
@@ -82,13 +87,15 @@ class _Share:
 
 class FairOrder:
     """Rules:
-    - Organizations start runs in proportion to their weights while their runs wait; then the lanes of an organization
-      by the lanes' weights, then the agents of a lane, all alike.
+    - Organizations start runs in proportion to their weights while their runs wait; then the lanes
+      of an organization by the lanes' weights, then the agents of a lane, all alike.
     - Runs of one agent in one lane start in order of arrival.
-    - The key of a share is the organization. More agents, threads or keys give an organization no larger share.
-    - A run of an organization or agent that has as many taken runs as may be in progress waits. Runs of others pass it, and
-      waiting gains it nothing.
-    - A spare place goes to the organization without a taken run that is next. It is charged for the run, and no other loses its turn.
+    - The key of a share is the organization. More agents, threads or keys give an organization no
+      larger share.
+    - A run of an organization or agent that has as many taken runs as may be in progress waits.
+      Runs of others pass it, and waiting gains it nothing.
+    - A spare place goes to the organization without a taken run that is next. It is charged for the
+      run, and no other loses its turn.
     """
 
     def __init__(self) -> None:

@@ -92,12 +92,13 @@ class ProcrastinateRunQueue:
             logger.warning("runs could not be signalled: %s", error.detail, extra={"runs": len(run_ids)})
 
     def beside(self, run_id: RunId) -> AbstractAsyncContextManager[None]:
-        """A run is executed without having been taken: `take_runs` counts it once it is in progress."""
+        """A run is executed without having been taken: `take_runs` counts it once it is in
+        progress."""
         return nullcontext()
 
     async def consume(self, handler: RunHandler, *, concurrency: int) -> None:
-        """Handle runs, at most `concurrency` at a time and others in spare places, until drained. Cancellation
-        cancels the handlers too.
+        """Handle runs, at most `concurrency` at a time and others in spare places, until drained.
+        Cancellation cancels the handlers too.
 
         An exception of a handler is logged and affects no other run. While the database is
         unavailable, runs being handled continue. Raises RuntimeError if a consumer exists.

@@ -80,8 +80,8 @@ class QueueSession:
         self._worker_id = worker_id
 
     async def take(self, places: int, *, spare: int = 0, ended: Sequence[int] = ()) -> list[Job]:
-        """Remove ended jobs and take at most `places` others, in the fair order, and `spare` ones of organizations without
-        a job here, in one round trip. Raises one of LOST."""
+        """Remove ended jobs and take at most `places` others, in the fair order, and `spare` ones
+        of organizations without a job here, in one round trip. Raises one of LOST."""
         found = await self._connection.execute(_take, (self._worker_id, list(ended), places, spare))
         return [Job(job_id, RunId(run_id)) for job_id, run_id in await found.fetchall()]
 
@@ -100,8 +100,8 @@ class QueueSession:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Remove the jobs of lost consumers, and shares that have no effect. Run recovery signals the runs
-        when the leases expire."""
+        """Remove the jobs of lost consumers, and shares that have no effect. Run recovery signals
+        the runs when the leases expire."""
         await self._jobs.prune_stalled_workers(STALLED_S)
         for job in await self._jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=STALLED_S):
             if job.id is not None:
@@ -113,8 +113,8 @@ class QueueSession:
 
 @asynccontextmanager
 async def queue_session(url: str, *, signalled: asyncio.Event, attended: asyncio.Event) -> AsyncIterator[QueueSession]:
-    """A registered worker of the queue. It sets `signalled` when there may be jobs to take; `attended`
-    is set while it listens.
+    """A registered worker of the queue. It sets `signalled` when there may be jobs to take;
+    `attended` is set while it listens.
 
     Raises one of LOST, perhaps in a group, also from the body when a connection is lost.
     """

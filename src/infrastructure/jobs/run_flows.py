@@ -32,8 +32,8 @@ _Row = tuple[str, str, str, str, int | None]
 
 
 class SqlRunFlows:
-    """One read for all runs whose lines are not known yet; weights and bounds of organizations, and bounds of the agents of
-    known lines, come from memory."""
+    """One read for all runs whose lines are not known yet; weights and bounds of organizations, and
+    bounds of the agents of known lines, come from memory."""
 
     def __init__(self, *, database: Database, organizations: OrganizationStore, agents: AgentStore) -> None:
         self._database = database
@@ -41,7 +41,8 @@ class SqlRunFlows:
         self._agents = agents
 
     async def of(self, runs: Mapping[RunId, Flow | None]) -> Mapping[RunId, Flow]:
-        """The flows of the runs that exist; of a flow that is given, its line is known. Raises ServiceError without storage."""
+        """The flows of the runs that exist; of a flow that is given, its line is known. Raises
+        ServiceError without storage."""
         known = {run_id: await self._known(run_id, line) for run_id, line in runs.items() if line is not None}
         rows = [row for row in known.values() if row is not None]
         unknown = [run_id for run_id in runs if known.get(run_id) is None]

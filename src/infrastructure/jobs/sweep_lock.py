@@ -5,7 +5,8 @@ from contextlib import asynccontextmanager
 
 
 class InProcessSweepLock:
-    """The ports `SweepLock` and `ForwardTurn` for a process that shares its database with no other."""
+    """The ports `SweepLock` and `ForwardTurn` for a process that shares its database with no
+    other."""
 
     def __init__(self) -> None:
         self._held = False

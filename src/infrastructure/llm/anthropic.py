@@ -26,11 +26,13 @@ _REFUSED_THINKING = re.compile(r"(?:signature|blocks?).{0,40}thinking|thinking.{
 
 
 class AnthropicModels:
-    """The models of one provider, by `POST {base_url}/v1/messages`, or on Vertex AI by an address for each model.
+    """The models of one provider, by `POST {base_url}/v1/messages`, or on Vertex AI by an address
+    for each model.
 
     - Replies with thinking go back as they came, in their order (ADR 0047).
     - Thinking that the provider does not take back is left out.
-    - Images and files that the provider refuses are described in the same request, and in later ones with the same messages.
+    - Images and files that the provider refuses are described in the same request, and in later
+      ones with the same messages.
 
     Raises ModelError only.
     """
@@ -91,8 +93,9 @@ def _address_of(provider: ProviderConfig, model_name: str) -> str:
 
 
 class _OtherBodies:
-    """The bodies of one request that are sent instead of a refused one: without thinking that the provider did not take
-    back, such as that of another account, and with descriptions of images and files."""
+    """The bodies of one request that are sent instead of a refused one: without thinking that the
+    provider did not take back, such as that of another account, and with descriptions of images and
+    files."""
 
     __slots__ = ("_name", "_origin", "_request", "_wire", "_wires")
 

@@ -1,5 +1,5 @@
-"""Items of the messages API: the blocks of a reply, as they go back. Neutral text and calls lose thinking, its
-signatures, and calls of the provider's own tools."""
+"""Items of the messages API: the blocks of a reply, as they go back. Neutral text and calls lose
+thinking, its signatures, and calls of the provider's own tools."""
 
 from collections.abc import Sequence
 
@@ -71,5 +71,6 @@ def call_block(call_id: str | None, call: RequestedCall) -> bytes:
 
 
 def call_ids(items: ProviderItems) -> list[str]:
-    """The provider's ids of the calls, in their order. Raises ValueError if one is missing or repeated."""
+    """The provider's ids of the calls, in their order. Raises ValueError if one is missing or
+    repeated."""
     return distinct_ids([block.id for block in _decode_calls(items.data) if block.type == "tool_use"])

@@ -1,5 +1,5 @@
-"""Parses replies of the Anthropic messages API, from events or whole. Unknown events are ignored, as the format
-requires; unknown blocks are part of the items only. Format:
+"""Parses replies of the Anthropic messages API, from events or whole. Unknown events are ignored,
+as the format requires; unknown blocks are part of the items only. Format:
 https://docs.anthropic.com/en/docs/build-with-claude/streaming."""
 
 import msgspec
@@ -86,7 +86,8 @@ class AnthropicReply:
         return self._is_done
 
     def read_event(self, data: bytes) -> str | None:
-        """Add an event; returns its text, or None for a ping. What follows the last one is ignored."""
+        """Add an event; returns its text, or None for a ping. What follows the last one is
+        ignored."""
         if self._is_done:
             return ""
         try:
@@ -156,8 +157,8 @@ class AnthropicReply:
         )
 
     def _items(self, finished: list[RequestedCall], reason: FinishReason) -> ProviderItems | None:
-        """All blocks in their order. None if the reply was cut in its thinking, which the provider would not take
-        back."""
+        """All blocks in their order. None if the reply was cut in its thinking, which the provider
+        would not take back."""
         if reason is FinishReason.LENGTH and any(block.is_unsigned for block in self._own.values()):
             return None
         calls = dict(zip(sorted(self._calls), finished, strict=True))
@@ -240,7 +241,8 @@ def _block_of(raw: msgspec.Raw) -> _Block:
 
 
 def _model_usage(usage: _Usage) -> ModelUsage:
-    """Adds the cached input tokens, which this API counts separately. It does not count reasoning separately."""
+    """Adds the cached input tokens, which this API counts separately. It does not count reasoning
+    separately."""
     cached = max(0, usage.cache_read_input_tokens or 0)
     written = max(0, usage.cache_creation_input_tokens or 0)
     input_tokens = max(0, usage.input_tokens or 0) + cached + written

@@ -43,8 +43,8 @@ _USER_TURN = b'{"role":"user",'
 
 class AnthropicWire:
     """Encodes request bodies; each message is encoded once. `default_max_tokens` is sent for
-    requests without a limit, because the API requires one. On Vertex AI the model is in the address, and the version of the
-    API in the body."""
+    requests without a limit, because the API requires one. On Vertex AI the model is in the
+    address, and the version of the API in the body."""
 
     def __init__(
         self,
@@ -190,7 +190,8 @@ def _parameters(
 
 
 def _all_think(messages: tuple[Message, ...], origin: str) -> bool:
-    """Whether each turn of the tool loop begins with thinking of this model: with a budget the API refuses others."""
+    """Whether each turn of the tool loop begins with thinking of this model: with a budget the API
+    refuses others."""
     for message in reversed(messages):
         if message.role is Role.USER:
             break

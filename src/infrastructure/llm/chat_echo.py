@@ -1,4 +1,5 @@
-"""How the model's earlier messages go back over chat completions. Providers differ, and say so by refusals."""
+"""How the model's earlier messages go back over chat completions. Providers differ, and say so by
+refusals."""
 
 import re
 from dataclasses import dataclass, replace
@@ -28,7 +29,8 @@ _UNWANTED = re.compile(
 class ChatEcho:
     """What goes back with the model's messages, besides text and calls.
 
-    - `reasoning`: where the reasoning of messages with items of this origin goes back. `never` sends no items.
+    - `reasoning`: where the reasoning of messages with items of this origin goes back. `never`
+      sends no items.
     - `neutral`: the form of messages without such items.
     """
 

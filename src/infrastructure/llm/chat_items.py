@@ -1,4 +1,5 @@
-"""Items of chat completions: the model's message with the fields that only its provider knows, as it goes back."""
+"""Items of chat completions: the model's message with the fields that only its provider knows, as
+it goes back."""
 
 from collections.abc import Sequence
 
@@ -33,8 +34,8 @@ _decode_calls = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 def chat_items(
     origin: str, text: str, calls: Sequence[RequestedCall], own: JsonObject, said: Sequence[CallInProgress]
 ) -> ProviderItems | None:
-    """The items of a reply; None if text and calls say all of it. `said` are its calls with the provider's ids and
-    fields."""
+    """The items of a reply; None if text and calls say all of it. `said` are its calls with the
+    provider's ids and fields."""
     fields_of_calls = [{} if call.own is None else call.own.finished() for call in said]
     if (not own and not any(fields_of_calls)) or (not text and not calls):
         return None
@@ -73,7 +74,8 @@ def as_it_came(items: ProviderItems, uses: Sequence[ToolUse]) -> bytes:
 
 
 def without_reasoning(items: ProviderItems, uses: Sequence[ToolUse]) -> bytes:
-    """The message without texts of its reasoning. Signatures and the like stay: they are short, and calls need them."""
+    """The message without texts of its reasoning. Signatures and the like stay: they are short, and
+    calls need them."""
     (message,) = _decode_fields(as_it_came(items, uses).join((b"[", b"]")))
     return _encode({name: value for name, value in message.items() if name not in REASONING_TEXTS})
 

@@ -1,4 +1,5 @@
-"""LanguageModel over several deployments of one provider. Above: model routing. Below: an adapter for each deployment."""
+"""LanguageModel over several deployments of one provider. Above: model routing. Below: an adapter
+for each deployment."""
 
 import logging
 import math
@@ -29,10 +30,13 @@ class OpenDeployment:
 
 class DeploymentModels:
     """Rules:
-    - Each thread has an order of the deployments, by weighted rendezvous hashing: the first one gets its requests, so
-      that the provider's prompt cache is hit, and each deployment is first for its share of the threads.
-    - A deployment that limits the rate, fails or refuses its key pauses, for its retry-after if it names one.
-    - Before the first event, a failed request goes to the thread's next deployment that does not pause.
+    - Each thread has an order of the deployments, by weighted rendezvous hashing: the first one
+      gets its requests, so that the provider's prompt cache is hit, and each deployment is first
+      for its share of the threads.
+    - A deployment that limits the rate, fails or refuses its key pauses, for its retry-after if it
+      names one.
+    - Before the first event, a failed request goes to the thread's next deployment that does not
+      pause.
     - If all pause, the one whose pause ends first is asked.
 
     Pauses are of this process. Raises the last ModelError.
@@ -84,8 +88,9 @@ class DeploymentModels:
 
 
 def _rank(thread: str, deployment: OpenDeployment) -> float:
-    """Lowest for the deployment that the thread prefers. Exponentially distributed with the weight as its rate, so the
-    deployments have their shares, and a new one takes threads from all others evenly."""
+    """Lowest for the deployment that the thread prefers. Exponentially distributed with the weight
+    as its rate, so the deployments have their shares, and a new one takes threads from all others
+    evenly."""
     digest = blake2b(f"{thread} {deployment.name}".encode(), digest_size=8).digest()
     uniform = (int.from_bytes(digest) + 1) / (2**64 + 1)
     return -math.log(uniform) / deployment.weight

@@ -46,7 +46,8 @@ class ReplyReader(Protocol):
 
     @property
     def ignored_types(self) -> frozenset[bytes]:
-        """Types of events that the reader does not need. Events without a type are read by their data."""
+        """Types of events that the reader does not need. Events without a type are read by their
+        data."""
         ...
 
     @property
@@ -86,7 +87,8 @@ class Answer(Protocol):
         ...
 
     async def read(self) -> bytes:
-        """The next decompressed bytes; empty at the end. Raises aiohttp.ClientError, TimeoutError."""
+        """The next decompressed bytes; empty at the end. Raises aiohttp.ClientError,
+        TimeoutError."""
         ...
 
     def close(self) -> None:
@@ -135,7 +137,8 @@ class ModelExchange:
     async def run(
         self, body: bytes, reader: ReplyReader, others: OtherBodies | None = None
     ) -> AsyncGenerator[ModelEvent, None]:
-        """Stream the reply. Closing the iterator closes the connection; a fully read one is reused."""
+        """Stream the reply. Closing the iterator closes the connection; a fully read one is
+        reused."""
         answer = await self._sent(body)
         try:
             while answer.status != 200:
@@ -185,8 +188,8 @@ class ModelExchange:
         return other
 
     async def _streamed(self, answer: Answer, reader: ReplyReader) -> AsyncIterator[TextDelta | ReasoningDelta]:
-        """The deltas of the stream, until the reader or the stream ends. Reasoning comes before the text that follows
-        from it."""
+        """The deltas of the stream, until the reader or the stream ends. Reasoning comes before the
+        text that follows from it."""
         intake = _StreamIntake(reader, self.reply_limits, self.monotonic)
         while not reader.is_done and (chunk := await answer.read()):
             text = intake.take(chunk)
@@ -266,7 +269,8 @@ def _too_large() -> ModelError:
 
 
 async def read_body(answer: Answer, limit: int, *, within_s: float) -> bytes:
-    """The body, truncated at `limit` bytes and after `within_s` seconds: it may come byte by byte."""
+    """The body, truncated at `limit` bytes and after `within_s` seconds: it may come byte by
+    byte."""
     data = bytearray()
     deadline = asyncio.timeout(within_s)
     try:

@@ -21,7 +21,8 @@ def kept_items(make: Callable[[], ProviderItems | None], call_ids: CallIds, *, c
 
 
 def sendable_items(items: ProviderItems | None, call_ids: CallIds) -> ProviderItems | None:
-    """The items. None if they cannot go back; the message and its results are then sent neutrally."""
+    """The items. None if they cannot go back; the message and its results are then sent
+    neutrally."""
     try:
         if items is not None:
             _checked_ids(items, call_ids)
@@ -39,6 +40,7 @@ def distinct_ids(ids: Sequence[str | None]) -> list[str]:
 
 
 def _checked_ids(items: ProviderItems, call_ids: CallIds) -> Sequence[str | None]:
-    """Raises ValueError and RecursionError. Ids alone are decoded without looking into the other fields."""
+    """Raises ValueError and RecursionError. Ids alone are decoded without looking into the other
+    fields."""
     _decode(items.data)
     return call_ids(items)

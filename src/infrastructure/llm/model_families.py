@@ -1,5 +1,5 @@
-"""Which parameters a model takes, by its wire and the family that its name shows. Unknown families take all of their
-wire's."""
+"""Which parameters a model takes, by its wire and the family that its name shows. Unknown families
+take all of their wire's."""
 
 import re
 from enum import Enum
@@ -58,8 +58,8 @@ def taken_by_messages(model_name: str) -> frozenset[str]:
 
 
 def taken_by_converse(model_name: str) -> frozenset[str]:
-    """Claude takes there what it takes elsewhere, and before 4.6 no effort. Only Claude has budgets and a lifetime of its
-    cache."""
+    """Claude takes there what it takes elsewhere, and before 4.6 no effort. Only Claude has budgets
+    and a lifetime of its cache."""
     if not is_claude(model_name):
         return TAKEN_BY_CONVERSE - {"thinking_budget", "cache_ttl"}
     without = frozenset({"effort"}) if thinking_of(model_name) is Thinking.BUDGET else frozenset()
@@ -76,7 +76,8 @@ def settings_taken(provider: ProviderConfig, model_name: str) -> frozenset[str]:
 
 
 def native_schema(provider: ProviderConfig, request: ModelRequest) -> JsonObject | None:
-    """The output schema of the request as its model generates answers by; None if the model is to be asked for it.
+    """The output schema of the request as its model generates answers by; None if the model is to
+    be asked for it.
 
     - Models of OpenAI take every schema. Gemini takes one beside tools since version 3.
     - Claude takes one since 4.5, if it is in the subset.

@@ -42,7 +42,8 @@ _OPENROUTER = "openrouter.ai"
 
 
 def inputs_of(provider: ProviderConfig, model_name: str) -> frozenset[ModelInput]:
-    """Unknown models get images, as most take them. PDFs and audio are sent to families that are known to take them."""
+    """Unknown models get images, as most take them. PDFs and audio are sent to families that are
+    known to take them."""
     family = model_family(model_name)
     images = NOTHING if _TEXT_ONLY.search(family) else _IMAGE
     if provider.kind is ProviderKind.BEDROCK and provider.is_native:
@@ -71,7 +72,8 @@ _REFUSED = re.compile(
 
 
 def refuses_inputs(error: ModelError, request: ModelRequest) -> bool:
-    """Whether the provider refused a request because of its images or files, as far as its words show."""
+    """Whether the provider refused a request because of its images or files, as far as its words
+    show."""
     said = error.provider_error
     if said is None or error.code != "model_rejected" or not any(message.attachments for message in request.messages):
         return False
@@ -82,10 +84,11 @@ WireT = TypeVar("WireT")
 
 
 class WiresByInput(Generic[WireT]):
-    """The encoders of a provider, one for each set of inputs that its models have: encoded messages are cached by set.
+    """The encoders of a provider, one for each set of inputs that its models have: encoded messages
+    are cached by set.
 
-    Messages with attachments that a model refused are described in its later requests: one broken image must not keep
-    the images of other messages from the model.
+    Messages with attachments that a model refused are described in its later requests: one broken
+    image must not keep the images of other messages from the model.
     """
 
     def __init__(self, provider: ProviderConfig, make: Callable[[frozenset[ModelInput]], WireT]) -> None:

@@ -61,7 +61,8 @@ _decode = msgspec.json.Decoder(_Models).decode
 
 
 class HttpModelList:
-    """The ModelList of one provider, by `GET {base_url}/models`. Of more than MAX_MODELS models the first are listed."""
+    """The ModelList of one provider, by `GET {base_url}/models`. Of more than MAX_MODELS models the
+    first are listed."""
 
     def __init__(self, *, provider: ProviderConfig, http: ProviderHttp) -> None:
         self._address = http.to(_address_of(provider), headers_of(provider))

@@ -1,4 +1,5 @@
-"""Models over the vendor's own API, whose adapter is loaded at first use. Above: provider models. Below: `library`."""
+"""Models over the vendor's own API, whose adapter is loaded at first use. Above: provider models.
+Below: `library`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable

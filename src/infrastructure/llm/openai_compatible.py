@@ -32,15 +32,17 @@ _DIALECTS = {
         token_limit_field="max_completion_tokens", claude_reasoning=True, ends_without_reason=True
     ),
 }
-"""Of vendors that refuse what others take. Mistral refuses unknown fields, and ids of calls that it could not have given."""
+"""Of vendors that refuse what others take. Mistral refuses unknown fields, and ids of calls that it
+could not have given."""
 
 
 class OpenAICompatibleModels:
     """The models of one provider, by `POST {base_url}/chat/completions`.
 
     - A whole reply is accepted where the server does not stream.
-    - Fields that only the provider knows go back to it (ADR 0047). A provider that misses some of them, or refuses
-      them, says so; the request is then sent with more or less of them, and so are later ones to the same model.
+    - Fields that only the provider knows go back to it (ADR 0047). A provider that misses some of
+      them, or refuses them, says so; the request is then sent with more or less of them, and so are
+      later ones to the same model.
     - Images and files that the provider refuses are described in the same request.
 
     Raises ModelError only.
@@ -122,8 +124,8 @@ class _OtherBodies:
         self._changes = 0
 
     def after(self, error: ModelError) -> bytes | None:
-        """What another request has learned meanwhile is tried first. What does not help is forgotten, unless the error is
-        of another kind."""
+        """What another request has learned meanwhile is tried first. What does not help is
+        forgotten, unless the error is of another kind."""
         if error.code != "model_rejected":
             return None
         model = self._model

@@ -1,6 +1,7 @@
 """Parses replies of the OpenAI chat completions API, from chunks or whole. Compatible servers omit
-fields, so every field is optional and checked at the end. Fields that are not of the API are kept: some
-providers need them back. Format: https://platform.openai.com/docs/api-reference/chat/streaming."""
+fields, so every field is optional and checked at the end. Fields that are not of the API are kept:
+some providers need them back. Format:
+https://platform.openai.com/docs/api-reference/chat/streaming."""
 
 from typing import Any
 
@@ -111,8 +112,9 @@ _READ_OF_CALL = ("index", "id", "function")
 
 
 class OpenAIReply:
-    """Accumulates one reply. `model` is `PROVIDER:NAME`. With an `origin`, a reply with fields that are
-    not of the API has items. `ends_without_reason`: a complete reply may have no finish reason."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`. With an `origin`, a reply with fields that
+    are not of the API has items. `ends_without_reason`: a complete reply may have no finish
+    reason."""
 
     def __init__(self, model: str, *, origin: str = "", ends_without_reason: bool = False) -> None:
         self._model = model
@@ -181,7 +183,8 @@ class OpenAIReply:
         )
 
     def _read(self, data: bytes) -> str:
-        """A message with other fields than those of `_Message` takes a slower way, and so do those after it."""
+        """A message with other fields than those of `_Message` takes a slower way, and so do those
+        after it."""
         if self._is_open:
             return self._read_open(data)
         try:

@@ -45,9 +45,11 @@ from infrastructure.llm.wire_parameters import appended, chat_parameters, with_r
 _encode = msgspec.json.Encoder().encode
 
 _PLACEHOLDER = "(not available)"
-"""In place of the reasoning of another model. Providers that require reasoning refuse an empty text."""
+"""In place of the reasoning of another model. Providers that require reasoning refuse an empty
+text."""
 _NO_SIGNATURE: JsonObject = {"google": {"thought_signature": "skip_thought_signature_validator"}}
-"""The documented value for calls that Gemini did not make: https://ai.google.dev/gemini-api/docs/thought-signatures"""
+"""The documented value for calls that Gemini did not make:
+https://ai.google.dev/gemini-api/docs/thought-signatures"""
 NEUTRALLY = ChatEcho(reasoning=EchoReasoning.NEVER)
 
 
@@ -56,7 +58,8 @@ class ChatDialect:
     """What vendors of chat completions differ in.
 
     - `token_limit_field` bounds the tokens of a reply.
-    - `stream_options` asks for the usage of a stream; vendors that report it always may refuse to be asked.
+    - `stream_options` asks for the usage of a stream; vendors that report it always may refuse to
+      be asked.
     - `short_ids`: ids of calls have nine letters or digits.
     - `tool_choice`: without it, a request that must not call tools has none.
     - `audio_urls`: audio is a data URL.
@@ -172,8 +175,9 @@ class OpenAIWire:
                 return {"type": "file", "file": document}
 
     def _tool_entries(self, results: tuple[ToolResultContent, ...], ids: list[str | None]) -> list[JsonObject]:
-        """One entry per result, with the provider's `ids` of their calls if it has any. Results contain
-        only text, so a user message with all images and files follows, each named after its tool."""
+        """One entry per result, with the provider's `ids` of their calls if it has any. Results
+        contain only text, so a user message with all images and files follows, each named after its
+        tool."""
         entries: list[JsonObject] = []
         following: list[JsonValue] = []
         for result, call_id in zip_longest(results, ids[: len(results)]):

@@ -26,8 +26,8 @@ class ProviderUnusableError(Exception):
 class OrganizationProviders:
     """Rules:
     - The organization's providers take precedence over those of the environment.
-    - The machine's identity is the operator's: only providers of the default organization have it, and only if the operator
-      permits it (`cloud_identity`).
+    - The machine's identity is the operator's: only providers of the default organization have it,
+      and only if the operator permits it (`cloud_identity`).
     - Models over vendors' own APIs need the extra `providers`.
     """
 
@@ -112,7 +112,8 @@ class OrganizationProviders:
             )
 
     async def _key(self, provider: ModelProvider, key: SecretValue | None, place: str) -> str | None:
-        """The key, or the value of its secret. Raises ProviderUnusableError; `place` begins its sentence."""
+        """The key, or the value of its secret. Raises ProviderUnusableError; `place` begins its
+        sentence."""
         if not isinstance(key, SecretRef):
             return key
         try:

@@ -1,4 +1,5 @@
-"""LanguageModel that holds models to output schemas. Above: model routing. Below: the adapter of a provider."""
+"""LanguageModel that holds models to output schemas. Above: model routing. Below: the adapter of a
+provider."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from dataclasses import replace
@@ -24,7 +25,8 @@ class OutputSchemas:
     """Rules:
     - A model that generates answers by a schema is sent it as a parameter.
     - All others are asked for it at the end of the system prompt.
-    - A refused schema is asked for in the prompt, and so is the same schema in later requests to the model.
+    - A refused schema is asked for in the prompt, and so is the same schema in later requests to
+      the model.
 
     The answer is checked by the caller.
     """

@@ -38,8 +38,8 @@ class GenaiPriceTable:
 
     - The vendor is found by the provider's address, so that gateways with own prices are
       recognized, else by the wire format.
-    - A provider of an organization that has the name of a kind is priced as that vendor, any other one as the vendor of
-      the model named, or as Bedrock if the model has a name of Bedrock.
+    - A provider of an organization that has the name of a kind is priced as that vendor, any other
+      one as the vendor of the model named, or as Bedrock if the model has a name of Bedrock.
     - Other models have no price.
     """
 
@@ -68,7 +68,8 @@ class GenaiPriceTable:
             return None
 
     def _found(self, model: str) -> tuple[Provider, ModelInfo] | None:
-        """The table's vendor and model of `PROVIDER:NAME`. Looking them up takes as long as calculating the price."""
+        """The table's vendor and model of `PROVIDER:NAME`. Looking them up takes as long as
+        calculating the price."""
         if model not in self._sold:
             if len(self._sold) >= _MAX_REMEMBERED:
                 self._sold.clear()

@@ -63,8 +63,8 @@ class ErrorObject(msgspec.Struct, frozen=True):
 
 
 class _ErrorBody(msgspec.Struct):
-    """Some servers put the message beside `error`, or name it `detail`. Gemini sends a list of one. Clouds describe the code
-    `error` of a refused identity (RFC 6749, section 5.2)."""
+    """Some servers put the message beside `error`, or name it `detail`. Gemini sends a list of one.
+    Clouds describe the code `error` of a refused identity (RFC 6749, section 5.2)."""
 
     error: ErrorObject | str | None = None
     error_description: str | None = None

@@ -26,8 +26,9 @@ _Wire = type[AnthropicModels] | type[ResponsesModels] | type[OpenAICompatibleMod
 
 class ProviderModels:
     """Opens providers over two HTTP clients, closed at the end: `guarded_http` for providers of
-    organizations, bound by `outbound`, and `http` for those of the operator and for the machine's identity. `native` loads
-    the adapter of vendors' own APIs; None without the extra `providers`."""
+    organizations, bound by `outbound`, and `http` for those of the operator and for the machine's
+    identity. `native` loads the adapter of vendors' own APIs; None without the extra
+    `providers`."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""The places of a provider, opened for tests and lists. Above: use cases of model providers. Below: adapters and lists."""
+"""The places of a provider, opened for tests and lists. Above: use cases of model providers. Below:
+adapters and lists."""
 
 from collections.abc import Callable
 

@@ -69,8 +69,9 @@ class ProviderConfig:
             raise ValueError(f"the base URL of provider {self.name!r} {fault}")
 
     def redactor(self, *minted: str) -> Redactor:
-        """Hides the key and its parts, and from now on what was `minted` for the provider's identity; nothing else: other
-        secrets must not be detectable by a provider. The same one with each call, in the event loop."""
+        """Hides the key and its parts, and from now on what was `minted` for the provider's
+        identity; nothing else: other secrets must not be detectable by a provider. The same one
+        with each call, in the event loop."""
         self._hidden.register(*self._key_parts, *minted)
         return self._hidden
 
@@ -91,7 +92,8 @@ class ProviderConfig:
 
     @property
     def header_key(self) -> str | None:
-        """The key if it is sent itself: keys of service accounts, of applications and of AWS are not."""
+        """The key if it is sent itself: keys of service accounts, of applications and of AWS are
+        not."""
         if self.kind is ProviderKind.VERTEX or self.cloud.tenant_id is not None:
             return None
         return self.api_key if self.access_key is None else None
@@ -108,7 +110,8 @@ class ProviderConfig:
 
     @property
     def speaks_responses(self) -> bool:
-        """Whether an OpenAI-compatible provider is called over the Responses API. Compatible servers rarely have it."""
+        """Whether an OpenAI-compatible provider is called over the Responses API. Compatible
+        servers rarely have it."""
         return self.wire is ProviderWire.RESPONSES or (self.wire is ProviderWire.AUTO and self.is_openai)
 
     @property

@@ -13,8 +13,8 @@ _ESCAPE = re.compile(rb"(?P<whole>%b%b)|(?P<lone>%b|%b)|\\." % (_HIGH, _LOW, _HI
 
 
 def decoded(decode: Callable[[bytes], Value], data: bytes) -> Value:
-    """Decode; data with such faults is decoded with U+FFFD in their places. Raises msgspec.MsgspecError and
-    RecursionError."""
+    """Decode; data with such faults is decoded with U+FFFD in their places. Raises
+    msgspec.MsgspecError and RecursionError."""
     try:
         return decode(data)
     except msgspec.ValidationError:

@@ -107,8 +107,8 @@ def finished_reply(
     *,
     items_of: Callable[[str, list[RequestedCall]], ProviderItems | None] = lambda text, calls: None,
 ) -> ModelReply:
-    """The complete reply, with the items of its text and its calls. In a truncated reply, a last call without
-    arguments is malformed: the cut may precede them."""
+    """The complete reply, with the items of its text and its calls. In a truncated reply, a last
+    call without arguments is malformed: the cut may precede them."""
     if finish_reason in CUT and calls and not calls[-1].arguments and calls[-1].malformed is None:
         calls = [*calls[:-1], RequestedCall(name=calls[-1].name, arguments={}, malformed="")]
     text = "".join(texts)

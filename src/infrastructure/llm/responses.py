@@ -30,9 +30,10 @@ class ResponsesModels:
     """The models of one provider, by `POST {base_url}/responses`.
 
     - A whole reply is accepted where the server does not stream.
-    - A model without encrypted reasoning, or without summaries of it, refuses the request for them; it is then asked
-      without, until the process ends.
-    - Items that the provider cannot decrypt (such as those of another account) are sent neutrally instead.
+    - A model without encrypted reasoning, or without summaries of it, refuses the request for them;
+      it is then asked without, until the process ends.
+    - Items that the provider cannot decrypt (such as those of another account) are sent neutrally
+      instead.
     - Images and files that the provider refuses are described instead.
 
     Raises ModelError only.

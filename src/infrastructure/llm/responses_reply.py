@@ -100,8 +100,8 @@ _WHOLE = frozenset({FinishReason.STOP, FinishReason.TOOL_CALLS})
 
 
 class ResponsesReply:
-    """Accumulates one reply. `model` is `PROVIDER:NAME`, `origin` that of its items. Items are taken
-    when they are finished: what is known of them before is provisional."""
+    """Accumulates one reply. `model` is `PROVIDER:NAME`, `origin` that of its items. Items are
+    taken when they are finished: what is known of them before is provisional."""
 
     def __init__(self, model: str, *, origin: str = "") -> None:
         self._model = model
@@ -122,7 +122,8 @@ class ResponsesReply:
         return self._response is not None
 
     def read_event(self, data: bytes) -> str | None:
-        """Add an event; returns its text, or None for a ping. What follows the last one is ignored."""
+        """Add an event; returns its text, or None for a ping. What follows the last one is
+        ignored."""
         if self._response is not None or data == b"[DONE]":
             return ""
         try:

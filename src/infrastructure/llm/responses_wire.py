@@ -49,7 +49,8 @@ class ResponsesWire:
     ) -> bytes:
         """Encode the body. The parts that stay equal between turns come first, so that prompt
         caches hit. Items of `origin` go back as they came. `encrypted_reasoning` asks for the
-        reasoning in a form that can be sent back. `summary`: the agent's wish for summaries is sent."""
+        reasoning in a form that can be sent back. `summary`: the agent's wish for summaries is
+        sent."""
         parts = [b'{"model":', _encode(model_name)]
         if request.system:
             parts += [b',"instructions":', _encode(request.system)]
@@ -137,7 +138,8 @@ _decode_calls = msgspec.json.Decoder(list[_Call]).decode
 
 
 def call_ids(items: ProviderItems) -> list[str]:
-    """The provider's ids of the calls, in their order. Raises ValueError if one is missing or repeated."""
+    """The provider's ids of the calls, in their order. Raises ValueError if one is missing or
+    repeated."""
     return distinct_ids([item.call_id for item in _decode_calls(items.data) if item.type == "function_call"])
 
 

@@ -25,8 +25,8 @@ class _Entries(list[object]):
 class StreamedFields:
     """Rules:
     - Texts are joined, except those that name something.
-    - Objects are merged. Entries of lists are merged into the newest of their `index`; entries without one are
-      appended.
+    - Objects are merged. Entries of lists are merged into the newest of their `index`; entries
+      without one are appended.
     - Other values are replaced. Null changes nothing.
     """
 
@@ -46,8 +46,8 @@ class StreamedFields:
         self._fields.update(fields)
 
     def finished(self) -> JsonObject:
-        """The complete fields, without empty ones. Raises ValueError for a list that is too long, RecursionError for
-        fields that are too deep."""
+        """The complete fields, without empty ones. Raises ValueError for a list that is too long,
+        RecursionError for fields that are too deep."""
         if self._too_deep:
             raise RecursionError
         return {name: value for name, part in self._fields.items() if (value := _finished(part)) not in _EMPTY}

@@ -21,8 +21,8 @@ _SAYS_WHAT = frozenset({"type", "enum", "const", "anyOf", "oneOf", "$ref"})
 
 
 def strict_schema(schema: JsonObject, *, optional: bool, constraints: frozenset[str]) -> JsonObject | None:
-    """The schema in the subset; None if the subset cannot express it. What fits the result and its descriptions fits the
-    schema.
+    """The schema in the subset; None if the subset cannot express it. What fits the result and its
+    descriptions fits the schema.
 
     - Objects have no properties but their own. `optional`: some may be missing.
     - Of the constraints only `constraints` are in the subset; descriptions have the others.

@@ -8,7 +8,8 @@ from infrastructure.llm.providers import ProviderConfig
 
 
 class VertexModels:
-    """Claude over the messages API, a model named `MAKER/NAME` over chat completions, all others as Gemini."""
+    """Claude over the messages API, a model named `MAKER/NAME` over chat completions, all others as
+    Gemini."""
 
     def __init__(
         self, provider: ProviderConfig, *, gemini: LanguageModel, messages: LanguageModel, chat: LanguageModel

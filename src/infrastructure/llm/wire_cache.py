@@ -21,8 +21,10 @@ class Form(IntEnum):
     - `NEUTRAL`: from its content.
     - `AS_IT_CAME`: from the provider's items. A tool message then has the provider's call ids.
     - `WITHOUT_REASONING`: from the items, without reasoning that the provider does not want back.
-    - `WITH_PLACEHOLDER`: from its content, with a placeholder for reasoning that the provider requires.
-    - `WITH_SIGNATURE`: from its content, with a placeholder for a signature that the provider requires.
+    - `WITH_PLACEHOLDER`: from its content, with a placeholder for reasoning that the provider
+      requires.
+    - `WITH_SIGNATURE`: from its content, with a placeholder for a signature that the provider
+      requires.
     """
 
     NEUTRAL = 0
@@ -35,13 +37,13 @@ class Form(IntEnum):
 _id_of: Callable[[Message], MessageId] = attrgetter("id")
 _items_of: Callable[[Message], ProviderItems | None] = attrgetter("items")
 Encode = Callable[[Message, Form, ProviderItems | None], bytes]
-"""Encodes a message. The items are those of a model's message, or for a tool message those of the message with its
-calls; None in the neutral form."""
+"""Encodes a message. The items are those of a model's message, or for a tool message those of the
+message with its calls; None in the neutral form."""
 
 
 class MessageCache:
-    """LRU cache of encoded messages by id and form. Messages are immutable, so entries stay valid. Not
-    thread-safe."""
+    """LRU cache of encoded messages by id and form. Messages are immutable, so entries stay valid.
+    Not thread-safe."""
 
     def __init__(self, encode: Encode, *, max_bytes: int = DEFAULT_MAX_BYTES) -> None:
         self._encode = encode
@@ -90,7 +92,8 @@ class MessageCache:
         return encoded
 
     def _neutral(self, messages: Sequence[Message]) -> list[bytes]:
-        """As `encoded`, for messages without items: every turn looks up all messages before it, so one costs little."""
+        """As `encoded`, for messages without items: every turn looks up all messages before it, so
+        one costs little."""
         found = list(map(self._entries.get, map(_id_of, messages)))
         if None in found:
             for index in range(found.index(None), len(found)):  # in most requests the last messages

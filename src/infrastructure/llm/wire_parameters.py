@@ -17,7 +17,8 @@ _MIN_BUDGET = 1_024
 
 
 def with_taken_settings(request: ModelRequest, taken_by: Callable[[str], frozenset[str]]) -> ModelRequest:
-    """The request without settings that its model does not take: a fallback model may be of another family."""
+    """The request without settings that its model does not take: a fallback model may be of another
+    family."""
     settings = request.settings
     if settings is None:
         return request
@@ -41,7 +42,8 @@ def chat_parameters(settings: ModelSettings, *, has_tools: bool, schema: JsonObj
 
 
 def with_reasoning_object(parameters: JsonObject) -> JsonObject:
-    """Parameters of chat completions with the effort as Snowflake takes it for Claude, which then wants temperature 1."""
+    """Parameters of chat completions with the effort as Snowflake takes it for Claude, which then
+    wants temperature 1."""
     rest = {name: value for name, value in parameters.items() if name != "reasoning_effort"}
     effort = _CORTEX_EFFORTS.get(str(parameters.get("reasoning_effort")))
     return rest if effort is None else {**rest, "reasoning": {"effort": effort}, "temperature": 1}
@@ -71,7 +73,8 @@ def messages_parameters(
     may_think: bool,
     schema: JsonObject | None = None,
 ) -> JsonObject:
-    """`thinking` is how this model is asked to think, `may_think` whether the thread lets it with a budget."""
+    """`thinking` is how this model is asked to think, `may_think` whether the thread lets it with a
+    budget."""
     written: JsonObject | None = None if schema is None else {"type": "json_schema", "schema": schema}
     effort = _CLAUDE_EFFORTS.get(settings.effort) if settings.effort is not None else None
     return _stated(

@@ -216,7 +216,8 @@ def connect_failure(detail: str, stderr: str = "") -> McpFailure:
 
 
 def exit_detail(exit_status: int, description: str, stderr: str = "") -> str:
-    """Why a process ended before it answered. Bubblewrap tells in words what a shell tells by its exit status."""
+    """Why a process ended before it answered. Bubblewrap tells in words what a shell tells by its
+    exit status."""
     told = _BUBBLEWRAP.match(stderr)
     if exit_status == _NOT_FOUND_STATUS or (told and told["why"] == "No such file or directory"):
         return "The command was not found."

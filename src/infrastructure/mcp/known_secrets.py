@@ -30,9 +30,9 @@ _Key = tuple[McpServerId, UserId | None]
 
 
 class KnownSecrets:
-    """Secrets by server and the person it acts for: a server's replies must not reveal whether a text is another
-    organization's or person's secret. Operators read logs of the processes of all people. `everywhere` hides secrets from
-    logs and traces."""
+    """Secrets by server and the person it acts for: a server's replies must not reveal whether a
+    text is another organization's or person's secret. Operators read logs of the processes of all
+    people. `everywhere` hides secrets from logs and traces."""
 
     def __init__(self, everywhere: Redactor) -> None:
         self._everywhere = everywhere

@@ -1,5 +1,6 @@
-"""Share of the event loop that one server may use: a burst, then a steady rate; beyond it, reading waits, or the next
-connection or list. It is of the server, not of a connection: a new connection has no new burst."""
+"""Share of the event loop that one server may use: a burst, then a steady rate; beyond it, reading
+waits, or the next connection or list. It is of the server, not of a connection: a new connection
+has no new burst."""
 
 import asyncio
 import logging
@@ -38,13 +39,15 @@ LEAST_PAUSE_S: Final = 0.01
 FREE_BYTES: Final = 16 * 1024
 """Replies up to this size are free."""
 DROPPED: Final = 4
-"""Bytes that are dropped while they arrive cost this part of others: most is taking them from the connection."""
+"""Bytes that are dropped while they arrive cost this part of others: most is taking them from the
+connection."""
 REFUSED: Final = 4
 """What is not taken, since it is too much, costs so many times as much as what is."""
 _LISTED_TOO_OFTEN: Final = "The tools of the MCP server were listed too often. Nothing was sent."
 _MOST_FAILURES: Final = 5
 _LONGEST_PAUSE_S: Final = 3.0
-"""Connections that fail delay the next for no longer, so that a server that is back is soon connected."""
+"""Connections that fail delay the next for no longer, so that a server that is back is soon
+connected."""
 _FORGET_S: Final = 1.0
 _BYTES_PER_MESSAGE: Final = 16 * 1024
 _VALUES_PER_MESSAGE: Final = 400
@@ -83,8 +86,9 @@ class Budget:
 
 
 class Pace:
-    """`ids` name the server in the log. What was read delays reading; `work`, connections and lists, delays the next
-    connection and list, but no call. `on_charge` is called whenever something is charged."""
+    """`ids` name the server in the log. What was read delays reading; `work`, connections and
+    lists, delays the next connection and list, but no call. `on_charge` is called whenever
+    something is charged."""
 
     def __init__(
         self,
@@ -120,8 +124,9 @@ class Pace:
             self._read.take(cost * REFUSED if is_refused else cost)
 
     def connection_failed(self, begun_at: float) -> None:
-        """Each failure in a row delays the next connection for twice as long, up to 3 s in all. Connections that were under
-        way together fail once: one that began, in the time of the event loop, before the last failure, is not counted."""
+        """Each failure in a row delays the next connection for twice as long, up to 3 s in all.
+        Connections that were under way together fail once: one that began, in the time of the event
+        loop, before the last failure, is not counted."""
         if begun_at < self._failed_at:
             return
         self._on_charge(self)
@@ -138,8 +143,8 @@ class Pace:
         self._work.take(cost)
 
     def take_flood(self) -> bool:
-        """Whether unasked messages have used up the rate for `flood_s`, without a rest: then the connection is to be closed.
-        The next one has that time again."""
+        """Whether unasked messages have used up the rate for `flood_s`, without a rest: then the
+        connection is to be closed. The next one has that time again."""
         now = self._loop.time()
         if self._unasked.left > 0 or now - self._calm_at <= self._flood_s:
             return False
@@ -168,7 +173,8 @@ class Pace:
             await asyncio.sleep(delay_s)
 
     async def wait_to_work(self, deadline: float = math.inf) -> None:
-        """Until the server may be connected or listed. Raises McpFailure BUSY if that is after `deadline` (event loop time)."""
+        """Until the server may be connected or listed. Raises McpFailure BUSY if that is after
+        `deadline` (event loop time)."""
         while (delay_s := self.work_delay_s) > 0:
             if self._loop.time() + delay_s > deadline:
                 raise self.too_often()
@@ -179,8 +185,8 @@ class Pace:
 
 
 class Paces:
-    """The pace of each server, over all its connections. One that is as good as new, and that no connection has, is
-    forgotten."""
+    """The pace of each server, over all its connections. One that is as good as new, and that no
+    connection has, is forgotten."""
 
     def __init__(self, *, flood_s: float = FLOOD_S) -> None:
         self._flood_s = flood_s

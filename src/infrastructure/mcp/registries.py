@@ -1,4 +1,5 @@
-"""HTTP reads of MCP registries (API v0.1), under the egress guard, bounded and cached. Below: `transports/remote.py`."""
+"""HTTP reads of MCP registries (API v0.1), under the egress guard, bounded and cached. Below:
+`transports/remote.py`."""
 
 import asyncio
 import json
@@ -23,7 +24,8 @@ _NOT_FOUND = 404
 
 
 class HttpMcpRegistries:
-    """`urls` are the addresses before `/v0.1`, by the registries' names. Answers are cached by their addresses."""
+    """`urls` are the addresses before `/v0.1`, by the registries' names. Answers are cached by
+    their addresses."""
 
     def __init__(self, *, urls: Mapping[str, str], remote: RemoteClient, clock: Clock) -> None:
         self._urls = urls

@@ -35,15 +35,16 @@ class SecretValues:
         person_secrets: PersonSecretStore | None = None,
         forget: Callable[[OrganizationId], None] | None = None,
     ) -> None:
-        """`forget` drops values of secrets elsewhere that are kept in memory. Without `person_secrets` no person has
-        any."""
+        """`forget` drops values of secrets elsewhere that are kept in memory. Without
+        `person_secrets` no person has any."""
         self._secrets = secrets
         self._person_secrets = person_secrets
         self._known = known
         self._forget = forget
 
     async def values(self, server: McpServer, group: str, given: Mapping[str, SecretValue]) -> dict[str, str]:
-        """The values of `group` (env, headers). Raises TransportFailedError for a missing secret."""
+        """The values of `group` (env, headers). Raises TransportFailedError for a missing
+        secret."""
         values = {name: await self.value(server, f"{group}.{name}", value) for name, value in given.items()}
         for name, value in values.items():
             is_named = isinstance(given[name], SecretRef)
@@ -74,7 +75,8 @@ class SecretValues:
         return without_references(given, [quote(value, safe="") for value in values])
 
     async def value(self, server: McpServer, place: str, given: SecretValue) -> str:
-        """The value at `place` of a configuration, literal or by name. Raises TransportFailedError."""
+        """The value at `place` of a configuration, literal or by name. Raises
+        TransportFailedError."""
         if isinstance(given, str):
             return given
         if (name := person_secret(given.name)) is not None:
@@ -91,7 +93,8 @@ class SecretValues:
         return value
 
     async def _of_person(self, server: McpServer, name: str) -> str:
-        """What the person gave that the server acts for. Raises TransportFailedError, with `needs_auth`."""
+        """What the person gave that the server acts for. Raises TransportFailedError, with
+        `needs_auth`."""
         owner = account_owner(server)
         if owner is not None and self._person_secrets is not None:
             given = await self._person_secrets.load(owner)

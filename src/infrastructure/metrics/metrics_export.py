@@ -12,8 +12,8 @@ Families = tuple[Metric, ...]
 
 class MetricsExport:
     """Rules:
-    - The values are those of `/metrics`, cumulative since the start: nothing is counted twice, and a lost export loses
-      nothing but its moment.
+    - The values are those of `/metrics`, cumulative since the start: nothing is counted twice, and
+      a lost export loses nothing but its moment.
     - Only the backlog is read on the event loop; another thread collects and sends.
     """
 

@@ -33,7 +33,8 @@ _Labels = tuple[tuple[str, str], ...]
 
 
 class OtelMetricSink:
-    """Sends the newest of several collections to a collector. A request takes at most `timeout_s`, including retries."""
+    """Sends the newest of several collections to a collector. A request takes at most `timeout_s`,
+    including retries."""
 
     def __init__(self, *, endpoint: str, headers: Mapping[str, str], timeout_s: float = 5.0) -> None:
         self._began_at = time.time_ns()
@@ -55,8 +56,9 @@ class OtelMetricSink:
 
 
 def otel_metrics(families: Families, *, began_at: int, at: int) -> Iterator[Metric]:
-    """The families with samples: counters as monotonic sums, histograms with explicit bounds, all others as gauges. Times
-    are in nanoseconds since 1970; a series begins when Prometheus' client created it, else at `began_at`."""
+    """The families with samples: counters as monotonic sums, histograms with explicit bounds, all
+    others as gauges. Times are in nanoseconds since 1970; a series begins when Prometheus' client
+    created it, else at `began_at`."""
     for family in families:
         if not family.samples:
             continue

@@ -66,8 +66,8 @@ class CodeLimits:
 
 
 class CodeExecutionTool:
-    """Runs each call in a new worker process, at most `max_processes` at a time and half of them for one organization,
-    confined where this machine can."""
+    """Runs each call in a new worker process, at most `max_processes` at a time and half of them
+    for one organization, confined where this machine can."""
 
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""The command of the interpreter for `code_execution`, which confines itself before the interpreter starts."""
+"""The command of the interpreter for `code_execution`, which confines itself before the interpreter
+starts."""
 
 import logging
 import shlex
@@ -23,7 +24,8 @@ _SOURCE = Path(confined_program.__file__).parents[2]
 
 @contextmanager
 def confined_interpreter() -> Iterator[str | None]:
-    """The path of the command, valid within the context; None, for the interpreter as it is, where it does not work."""
+    """The path of the command, valid within the context; None, for the interpreter as it is, where
+    it does not work."""
     program = shutil.which(_PROGRAM, path=sysconfig.get_path("scripts"))
     with TemporaryDirectory(prefix="dragoman-") as folder:
         command = Path(folder) / _PROGRAM

@@ -1,4 +1,5 @@
-"""source_query: full-text search over the sources of the thread. Below: the SearchSources use case."""
+"""source_query: full-text search over the sources of the thread. Below: the SearchSources use
+case."""
 
 from application.sources.search_sources import SearchSources, SearchSourcesCommand, SourcesSearched
 from application.tools.ports import NativeToolContext, NativeToolError, NativeToolOutput

@@ -1,7 +1,8 @@
-"""One connection to PostgreSQL in pipeline mode, on the event loop: statements are sent as they come, and waited for together.
+"""One connection to PostgreSQL in pipeline mode, on the event loop: statements are sent as they
+come, and waited for together.
 
-psycopg connects, and converts values; libpq does the rest (PostgreSQL, 32.5 Pipeline Mode). A cursor per statement would cost several
-times as much as the statement.
+psycopg connects, and converts values; libpq does the rest (PostgreSQL, 32.5 Pipeline Mode). A
+cursor per statement would cost several times as much as the statement.
 """
 
 import asyncio
@@ -89,7 +90,8 @@ class Pipeline:
         return self._lost is not None
 
     def send(self, statement: str, values: list[Any], *, role: str = "") -> Sent:
-        """Send a statement, which is prepared once: for each role, as row security is part of its plan. Raises psycopg's errors."""
+        """Send a statement, which is prepared once: for each role, as row security is part of its
+        plan. Raises psycopg's errors."""
         key = (role, statement)
         name = self._names.get(key)
         if name is None:
@@ -108,7 +110,8 @@ class Pipeline:
         self._unanswered.append(Sent(self._transformer))
 
     async def answered(self) -> None:
-        """Until all that was sent is answered. Raises psycopg's errors: the first one of the server's."""
+        """Until all that was sent is answered. Raises psycopg's errors: the first one of the
+        server's."""
         if (broken := self._lost or self._refused) is not None:
             raise broken
         waiting = self._waiting = self._loop.create_future()
@@ -124,7 +127,8 @@ class Pipeline:
             raise self._refused
 
     async def undone(self) -> None:
-        """Until the transaction is rolled back. Raises psycopg's errors, those too that were raised before."""
+        """Until the transaction is rolled back. Raises psycopg's errors, those too that were raised
+        before."""
         await self.answered()
         self.command(b"ROLLBACK")
         await self.answered()
@@ -157,8 +161,9 @@ class Pipeline:
                         self._take(result)
                     elif pgconn.status == _BAD:  # none follows each statement's
                         raise OperationalError("the connection is lost")
-                # libpq may leave some unread, and uvloop does not call again where the server went without reading all we had
-                # sent (libuv stops watching at POLLERR): the last word is there, and so is that it was the last.
+                # libpq may leave some unread, and uvloop does not call again where the server went
+                # without reading all we had sent (libuv stops watching at POLLERR): the last word
+                # is there, and so is that it was the last.
                 if not self._unread.poll(0):
                     return
         except Exception as error:  # noqa: BLE001 - for the waiting caller
@@ -185,7 +190,8 @@ class Pipeline:
             waiting.set_exception(error)
 
     def _unwatch(self) -> None:
-        # Once: libpq closes a socket that is lost, and the next one that is opened anywhere may have its number.
+        # Once: libpq closes a socket that is lost, and the next one that is opened anywhere may
+        # have its number.
         if self._is_watched:
             self._is_watched = False
             self._loop.remove_reader(self._socket)

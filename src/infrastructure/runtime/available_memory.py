@@ -1,4 +1,5 @@
-"""The memory that this process may use: the machine's, or less by limits of its control group or its own."""
+"""The memory that this process may use: the machine's, or less by limits of its control group or
+its own."""
 
 import os
 import resource
@@ -19,7 +20,8 @@ def available_memory() -> int:
 
 
 def group_limits(own: Path, root: Path) -> list[int]:
-    """Limits of the process's control group and of the groups around it; of version 1, of its memory controller."""
+    """Limits of the process's control group and of the groups around it; of version 1, of its
+    memory controller."""
     limits: list[int] = []
     for line in _text(own).splitlines():
         number, controllers, path = line.split(":", 2)

@@ -31,7 +31,8 @@ _NOISY = {
     "botocore": logging.WARNING,
     "google": logging.WARNING,
     "google_genai": logging.WARNING,
-    # The session of the MCP SDK: an invalid notification would log a stack trace, as often as a server likes.
+    # The session of the MCP SDK: an invalid notification would log a stack trace, as often as a
+    # server likes.
     "client": logging.ERROR,
     "httpcore": logging.WARNING,
     "httpcore2": logging.WARNING,

@@ -1,4 +1,5 @@
-"""A thread that notices when the event loop is held, and logs what held it: files, lines and functions, no values."""
+"""A thread that notices when the event loop is held, and logs what held it: files, lines and
+functions, no values."""
 
 import asyncio
 import logging
@@ -30,7 +31,8 @@ def watching_loop(
     log_every_s: float = _LOG_EVERY_S,
     ask_every_s: float = _ASK_EVERY_S,
 ) -> Iterator[None]:
-    """Watch the running event loop in this context. `held` gets the seconds of each hold, on the loop.
+    """Watch the running event loop in this context. `held` gets the seconds of each hold, on the
+    loop.
 
     Time in which the kernel did not schedule the loop's thread does not count.
     """
@@ -120,7 +122,8 @@ class _Watchdog(threading.Thread):
         self._suppressed = 0
 
     def _unscheduled_s(self) -> float:
-        """How long the loop's thread has waited for a processor (Linux, schedstat); 0 where that is unknown."""
+        """How long the loop's thread has waited for a processor (Linux, schedstat); 0 where that is
+        unknown."""
         try:
             return int(self._scheduler.read_text(encoding="ascii").split()[1]) / 1e9
         except (OSError, IndexError, ValueError):

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from domain.identity.api_key import TOKEN_PREFIX
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-"""Crockford's base 32 in lower case, without i, l, o and u. The order of characters is that of values: ids sort as numbers."""
+"""Crockford's base 32 in lower case, without i, l, o and u. The order of characters is that of
+values: ids sort as numbers."""
 _PAIRS = tuple(high + low for high in _ALPHABET for low in _ALPHABET)
 """Two characters for each value of 10 bits."""
 _SHIFTS = (40, 30, 20, 10, 0)
@@ -29,13 +30,15 @@ class SystemClock:
 
 
 class RandomIds:
-    """Ids of 48 bits of milliseconds and 80 random bits, in 26 characters; tokens of 256 random bits."""
+    """Ids of 48 bits of milliseconds and 80 random bits, in 26 characters; tokens of 256 random
+    bits."""
 
     def __init__(self, *, unix_time_ns: Callable[[], int] = time.time_ns) -> None:
         self._unix_time_ns = unix_time_ns
 
     def new(self, prefix: str) -> str:
-        """`prefix_` and 26 characters that sort by time (to the millisecond) and cannot be guessed."""
+        """`prefix_` and 26 characters that sort by time (to the millisecond) and cannot be
+        guessed."""
         ms = self._unix_time_ns() // 1_000_000
         moment = "".join([_PAIRS[ms >> shift & 1023] for shift in _SHIFTS])
         return f"{prefix}_{moment}{secrets.token_bytes(_RANDOM_CHARACTERS).translate(_OF_BYTE).decode()}"

@@ -1,7 +1,8 @@
 """JSON Schema validation by jsonschema-rs: compiled once, no network access, linear-time patterns,
 bounded work.
 
-Most validation runs on the event loop, so schemas and values that would block it are rejected first.
+Most validation runs on the event loop, so schemas and values that would block it are rejected
+first.
 """
 
 import hashlib
@@ -197,7 +198,8 @@ def _cut(text: str, limit: int) -> str:
 @dataclass(frozen=True, slots=True)
 class _Extent:
     """The nesting depth of a value (0 for a scalar), its number of values, and the characters of
-    its texts and names. An integer of more than 64 bits is as many values as its arithmetic takes."""
+    its texts and names. An integer of more than 64 bits is as many values as its arithmetic
+    takes."""
 
     depth: int
     size: int

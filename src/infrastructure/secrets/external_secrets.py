@@ -38,7 +38,8 @@ class ExternalSecrets:
         self._files = files
 
     async def value(self, organization_id: OrganizationId, name: str, reference: ExternalReference) -> str | None:
-        """The value; None if there is no such secret. Raises UNAVAILABLE `secret_unavailable`, which names the reference."""
+        """The value; None if there is no such secret. Raises UNAVAILABLE `secret_unavailable`,
+        which names the reference."""
         try:
             if isinstance(reference, FileReference):
                 if self._files is None:

@@ -1,4 +1,5 @@
-"""Secrets in mounted files: a directory with one for each organization, as Docker, systemd and Kubernetes mount them."""
+"""Secrets in mounted files: a directory with one for each organization, as Docker, systemd and
+Kubernetes mount them."""
 
 import asyncio
 import os
@@ -12,8 +13,9 @@ from infrastructure.secrets.external_secrets import SecretUnreadableError
 
 class FileSecrets:
     """Rules:
-    - An organization has the files below `ROOT/ORGANIZATION_ID` only. That directory may be a symbolic link within ROOT,
-      as Kubernetes makes it; links in it lead nowhere else than to its own files.
+    - An organization has the files below `ROOT/ORGANIZATION_ID` only. That directory may be a
+      symbolic link within ROOT, as Kubernetes makes it; links in it lead nowhere else than to its
+      own files.
     - Each use reads the file, so that a rotation is seen at the next use.
     - The value is the text without one line end at its end.
     """

@@ -1,4 +1,5 @@
-"""The store of secrets for those who use them: references lead to stored secrets, to Vault or to files."""
+"""The store of secrets for those who use them: references lead to stored secrets, to Vault or to
+files."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,5 @@
-"""How this service logs in to Vault: a token, AppRole, or the service account of a Kubernetes pod."""
+"""How this service logs in to Vault: a token, AppRole, or the service account of a Kubernetes
+pod."""
 
 import asyncio
 from dataclasses import dataclass, field

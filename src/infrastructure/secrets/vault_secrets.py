@@ -25,7 +25,8 @@ MAX_ANSWER_BYTES = 1024 * 1024
 TIMEOUT_S = 10.0
 REFUSED_S = 5.0
 LOGIN_EVERY_S = 10.0
-"""Vault refuses an ended token and a path of others alike: only an older token is replaced when it refuses."""
+"""Vault refuses an ended token and a path of others alike: only an older token is replaced when it
+refuses."""
 RENEW_SHARE = 0.67
 """Share of a token's life after which another one is fetched."""
 _OK, _FORBIDDEN, _NOT_FOUND = 200, 403, 404
@@ -33,7 +34,8 @@ _OK, _FORBIDDEN, _NOT_FOUND = 200, 403, 404
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultPlace:
-    """`prefix` has `{organization}`, which is replaced by the organization's id: no reference names another one's path."""
+    """`prefix` has `{organization}`, which is replaced by the organization's id: no reference names
+    another one's path."""
 
     url: str
     mount: str
@@ -61,9 +63,11 @@ class _Read:
 
 class VaultSecrets:
     """Rules:
-    - Values are kept in memory for `cache_s`, at most 1,000 secrets. `forget` drops those of an organization.
+    - Values are kept in memory for `cache_s`, at most 1,000 secrets. `forget` drops those of an
+      organization.
     - A missing secret is not kept; a refusal is for `REFUSED_S`.
-    - A token of a login is replaced before it expires, and after Vault refused it, but not within `LOGIN_EVERY_S`.
+    - A token of a login is replaced before it expires, and after Vault refused it, but not within
+      `LOGIN_EVERY_S`.
     - There is one login at a time. Who needs its token meanwhile shares it, or its failure.
     """
 

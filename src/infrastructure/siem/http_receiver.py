@@ -14,7 +14,8 @@ _MEDIA_TYPES = {"ndjson": "application/x-ndjson", "json": "application/json"}
 
 
 class HttpAuditReceiver:
-    """The `AuditReceiver` port. A status from 200 to 299 accepts the batch; redirects are not followed.
+    """The `AuditReceiver` port. A status from 200 to 299 accepts the batch; redirects are not
+    followed.
 
     `form` is `ndjson`, a JSON object a line, or `json`, an array.
     """

@@ -1,6 +1,8 @@
-"""Audit entries as events of the Open Cybersecurity Schema Framework (OCSF 1.8.0), for receivers outside.
+"""Audit entries as events of the Open Cybersecurity Schema Framework (OCSF 1.8.0), for receivers
+outside.
 
-Class and activity follow the action. What OCSF has no attribute for is in `unmapped`, under our names.
+Class and activity follow the action. What OCSF has no attribute for is in `unmapped`, under our
+names.
 """
 
 import json
@@ -18,7 +20,8 @@ VERSION = "1.8.0"
 MAX_EVENT_BYTES: Final = 59_000
 """In JSON: with its header it fits in a datagram."""
 _LONGEST_TEXTS = (8_192, 1_024, 128)
-"""Characters of a text in an event; the next one where the event is too large with the one before."""
+"""Characters of a text in an event; the next one where the event is too large with the one
+before."""
 _MARK = " [cut]"
 _PRODUCT = "dragoman"
 
@@ -83,12 +86,14 @@ _UNMAPPED = ("action", "run_id", "tool", "server_id", "duration_ms", "arguments_
 
 class OcsfEvents:
     """Rules:
-    - Every action has an event: classes for sign-ins, accounts and findings, API Activity for all others.
+    - Every action has an event: classes for sign-ins, accounts and findings, API Activity for all
+      others.
     - `metadata.uid` is the id of the entry: a receiver recognizes an entry that is sent again.
     - `metadata.sequence` is the number in the organization's chain, without gaps.
     - Secrets that this process knows, and values under names of secrets, are removed from details.
-    - Texts over 8,192 characters are cut and marked, and shorter ones where the event would be over 59,000 bytes.
-      Details that are too large even so are left out. So no entry is refused for its size alone.
+    - Texts over 8,192 characters are cut and marked, and shorter ones where the event would be over
+      59,000 bytes. Details that are too large even so are left out. So no entry is refused for its
+      size alone.
     """
 
     def __init__(self, *, redactor: Redactor, product_version: str) -> None:
@@ -169,7 +174,8 @@ def _kind_of(action: str) -> _Kind:
 
 
 def _subject(entry: dict[str, JsonValue]) -> JsonValue:
-    """What a finding is about, and its release names: the thread of a stopped run, else the resource."""
+    """What a finding is about, and its release names: the thread of a stopped run, else the
+    resource."""
     details = _decoded(entry["details"])
     thread_id = details.get("thread_id") if isinstance(details, dict) else None
     return thread_id or entry["resource"]
@@ -193,7 +199,8 @@ def _bounded(event: JsonObject) -> JsonObject:
 
 
 def _cut(value: JsonValue, longest: int) -> JsonValue:
-    """Texts with at most so many characters and the mark, and without what is no character (half a surrogate pair)."""
+    """Texts with at most so many characters and the mark, and without what is no character (half a
+    surrogate pair)."""
     match value:
         case str():
             text = value if len(value) <= longest else value[:longest] + _MARK

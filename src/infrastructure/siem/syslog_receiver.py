@@ -1,4 +1,5 @@
-"""Audit entries over syslog (RFC 5424): TCP and TLS with octet counting (RFC 6587, RFC 5425), or UDP (RFC 5426)."""
+"""Audit entries over syslog (RFC 5424): TCP and TLS with octet counting (RFC 6587, RFC 5425), or
+UDP (RFC 5426)."""
 
 import asyncio
 import errno
@@ -24,7 +25,8 @@ from infrastructure.siem.syslog_address import SyslogAddress
 
 TIMEOUT_S = 15.0
 CLOSE_S = 5.0
-"""How long the receiver may take to read the rest and close the connection, also if it writes all the time."""
+"""How long the receiver may take to read the rest and close the connection, also if it writes all
+the time."""
 MAX_DATAGRAM = 60_000
 _FACILITY = 13
 """Log audit (RFC 5424, section 6.2.1)."""
@@ -39,10 +41,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class SyslogAuditReceiver:
     """The `AuditReceiver` port.
 
-    - Syslog has no acknowledgement. A batch over TCP or TLS has its own connection and is accepted when the receiver has
-      read to its end and closed it without an error. If it keeps the connection open for five seconds, the batch is
-      accepted if its kernel has all of it (checked on Linux).
-    - A datagram of UDP may be lost without a trace. A batch with one over 60,000 bytes is refused as too large.
+    - Syslog has no acknowledgement. A batch over TCP or TLS has its own connection and is accepted
+      when the receiver has read to its end and closed it without an error. If it keeps the
+      connection open for five seconds, the batch is accepted if its kernel has all of it (checked
+      on Linux).
+    - A datagram of UDP may be lost without a trace. A batch with one over 60,000 bytes is refused
+      as too large.
     """
 
     def __init__(
@@ -85,7 +89,8 @@ class SyslogAuditReceiver:
                 self._end(secured)
 
     def _end(self, connection: socket.socket) -> None:
-        """Say that all was sent and wait for the other end. Raises ConnectionError or TimeoutError if it did not read it."""
+        """Say that all was sent and wait for the other end. Raises ConnectionError or TimeoutError
+        if it did not read it."""
         until = time.monotonic() + self._close_s
         try:
             connection.settimeout(self._close_s)
@@ -118,7 +123,8 @@ def _read_to_end(connection: socket.socket, until: float) -> None:
 
 
 def _has_unacknowledged(connection: socket.socket) -> bool:
-    """Whether the other end's kernel has not all that was sent. False where the system does not tell."""
+    """Whether the other end's kernel has not all that was sent. False where the system does not
+    tell."""
     if sys.platform != "linux":
         return False
     return fcntl.ioctl(connection.fileno(), termios.TIOCOUTQ, bytes(4)) != bytes(4)

@@ -10,7 +10,8 @@ TRACE_NAME = "gateway_session"
 
 
 def gateway_call_observation(record: GatewayCallRecord) -> Observation:
-    """The observation of a call, whatever its outcome: a separate trace, because a session may last for weeks."""
+    """The observation of a call, whatever its outcome: a separate trace, because a session may last
+    for weeks."""
     session, call, result = record.session, record.settlement.call, record.settlement.result
     metadata: JsonObject = {
         "tool_name": call.name,

@@ -1,4 +1,5 @@
-"""Log lines for a collector, beside those on standard error: queued, redacted and sent by another thread."""
+"""Log lines for a collector, beside those on standard error: queued, redacted and sent by another
+thread."""
 
 import json
 import logging
@@ -16,7 +17,8 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
-    """A line with its fields: ids of the run or request, and those of `extra=`. `at` is in nanoseconds since 1970."""
+    """A line with its fields: ids of the run or request, and those of `extra=`. `at` is in
+    nanoseconds since 1970."""
 
     at: int
     level: int
@@ -27,8 +29,10 @@ class LogLine:
 
 class CollectorLogHandler(logging.Handler):
     """Rules:
-    - A line costs its caller an entry in a bounded queue. A collector that does not answer costs nothing else.
-    - A text is cut at `MAX_TEXT`. A line that cannot be made is reported as the standard library does.
+    - A line costs its caller an entry in a bounded queue. A collector that does not answer costs
+      nothing else.
+    - A text is cut at `MAX_TEXT`. A line that cannot be made is reported as the standard library
+      does.
     - Secrets are removed as in other log lines.
     """
 

@@ -78,7 +78,8 @@ class BackgroundSender(Generic[T]):
         return self._dropped
 
     def submit(self, convert: Callable[[], T]) -> None:
-        """Queue a record, which `convert` returns on the sending thread. Returns at once; never raises."""
+        """Queue a record, which `convert` returns on the sending thread. Returns at once; never
+        raises."""
         if len(self._queue) >= self._queue_size or self._closing.is_set():
             self._dropped += 1
             return

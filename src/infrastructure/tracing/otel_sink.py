@@ -63,7 +63,8 @@ class OtelSink:
 
 
 def span_name(observation: Observation) -> str:
-    """The operation and what it is about, as the conventions for generative AI and for MCP name spans."""
+    """The operation and what it is about, as the conventions for generative AI and for MCP name
+    spans."""
     about: JsonValue = None
     match observation.kind:
         case ObservationKind.GENERATION:
@@ -81,7 +82,8 @@ def span_name(observation: Observation) -> str:
 
 
 def _span_kind(observation: Observation) -> SpanKind:
-    """Calls through the gateway are requests of its clients; models and MCP servers are called by us."""
+    """Calls through the gateway are requests of its clients; models and MCP servers are called by
+    us."""
     if "gateway_session_id" in observation.trace_metadata:
         return SpanKind.SERVER
     is_remote = observation.kind is ObservationKind.GENERATION or _is_mcp(observation)

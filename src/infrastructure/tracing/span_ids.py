@@ -7,8 +7,8 @@ from domain.ids import RunId, ToolCallId, WorkflowRunId
 
 
 def trace_id(run_id: RunId | WorkflowRunId | ToolCallId) -> int:
-    """The 128-bit trace id of a run, a workflow run or a call through the gateway. It equals Langfuse's
-    `create_trace_id(seed=run_id)`, so that users can find the trace."""
+    """The 128-bit trace id of a run, a workflow run or a call through the gateway. It equals
+    Langfuse's `create_trace_id(seed=run_id)`, so that users can find the trace."""
     return int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16], "big")
 
 

@@ -1,4 +1,5 @@
-"""Reads the service's answers as the views of the HTTP API. Fields that a view does not have are dropped."""
+"""Reads the service's answers as the views of the HTTP API. Fields that a view does not have are
+dropped."""
 
 from typing import TypeVar
 
@@ -9,7 +10,8 @@ ViewT = TypeVar("ViewT")
 
 
 def read_as(view: type[ViewT], document: object) -> ViewT:
-    """The document as a view. Raises UnexpectedAnswer where a field is missing or has another type."""
+    """The document as a view. Raises UnexpectedAnswer where a field is missing or has another
+    type."""
     import msgspec
 
     try:

@@ -24,7 +24,8 @@ class ServerEvent:
 
 
 class ServiceApi(Protocol):
-    """Paths begin with `/v1`. Every method raises ApiProblem, ServiceUnreachable, ConnectionLost or UnexpectedAnswer."""
+    """Paths begin with `/v1`. Every method raises ApiProblem, ServiceUnreachable, ConnectionLost or
+    UnexpectedAnswer."""
 
     @property
     def address(self) -> str:

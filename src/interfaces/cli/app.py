@@ -34,8 +34,8 @@ def _root(
     ] = False,
 ) -> None:
     """Run LLM agents with native and MCP tools. Commands use the service at DRAGOMAN_URL (with
-    DRAGOMAN_API_KEY, or after `dragoman login`), else the service that runs on the data directory DRAGOMAN_HOME (default
-    ./.dragoman), else they open that directory themselves."""
+    DRAGOMAN_API_KEY, or after `dragoman login`), else the service that runs on the data directory
+    DRAGOMAN_HOME (default ./.dragoman), else they open that directory themselves."""
 
 
 def build_app() -> typer.Typer:
@@ -119,7 +119,8 @@ def _usage_line(error: typer.TyperException, arguments: Sequence[str]) -> str:
     if "\n" in message:
         # Without a command the message is the help.
         return message
-    # Usage errors know their command unless the parser found them; typer does not export their type.
+    # Usage errors know their command unless the parser found them; typer does not export their
+    # type.
     context: Any = getattr(error, "ctx", None)
     path = _named_in(arguments) if context is None else context.command_path
     end = "" if message.endswith("?") else "."

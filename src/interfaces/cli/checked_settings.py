@@ -5,8 +5,8 @@ from interfaces.cli.failures import BadUsage
 
 
 def checked_settings(**replaced: str) -> Settings:
-    """The settings of the environment, some of them replaced by options. Raises BadUsage naming every invalid
-    setting."""
+    """The settings of the environment, some of them replaced by options. Raises BadUsage naming
+    every invalid setting."""
     try:
         return load_settings(**replaced)
     except SettingsError as exc:

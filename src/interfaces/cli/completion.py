@@ -1,4 +1,5 @@
-"""What the shell completes: names and ids of a running service. Nothing is opened or created for it."""
+"""What the shell completes: names and ids of a running service. Nothing is opened or created for
+it."""
 
 from collections.abc import Callable
 

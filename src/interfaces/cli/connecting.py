@@ -41,7 +41,8 @@ async def connected(
 ) -> AsyncIterator[ServiceApi]:
     """The service, by the settings of this process:
     - DRAGOMAN_URL with DRAGOMAN_API_KEY or the person's sign-in; else
-    - the service that owns HOME, with DRAGOMAN_API_KEY, the person's sign-in, or its HOME/admin.key; else
+    - the service that owns HOME, with DRAGOMAN_API_KEY, the person's sign-in, or its
+      HOME/admin.key; else
     - HOME opened in this process, under its lock, during the command; with `worker` it executes
       runs. Without data in HOME this requires `creates`.
     Raises BadUsage, CommandFailure.

@@ -20,8 +20,8 @@ def load_definition(path: Path, *, what: str, needs: str, texts: Collection[str]
 
 
 def commented_text(path: Path) -> JsonObject:
-    """`text`: the YAML of a file that was loaded, for its comments. Nothing of JSON, and of YAML that the service would
-    not read: with aliases, or too long."""
+    """`text`: the YAML of a file that was loaded, for its comments. Nothing of JSON, and of YAML
+    that the service would not read: with aliases, or too long."""
     from interfaces.definition_text import MAX_YAML, DefinitionTextError, read_definition
 
     text = path.read_text(encoding="utf-8")

@@ -1,4 +1,5 @@
-"""Expected failures of a command: a line for a person, one more for each fault of the input, and an exit code."""
+"""Expected failures of a command: a line for a person, one more for each fault of the input, and an
+exit code."""
 
 from collections.abc import Collection, Sequence
 
@@ -12,7 +13,8 @@ INTERRUPTED = 130
 
 
 def with_faults(detail: str, faults: Sequence[tuple[str, str]]) -> str:
-    """The detail with a path and a message for each fault of the input: one on the same line, several on a line each."""
+    """The detail with a path and a message for each fault of the input: one on the same line,
+    several on a line each."""
     told = [f"{path}: {message}" if path else message for path, message in faults]
     return (" " if len(told) == 1 else "\n  ").join([detail, *told])
 

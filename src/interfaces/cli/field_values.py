@@ -17,8 +17,8 @@ _SETTINGS_TEXTS = frozenset({"effort", "verbosity", "service_tier", "cache_ttl"}
 def field_values(
     entries: Sequence[str], *, texts: Collection[str], may_be_null: Collection[str] = (), fields: Collection[str] = ()
 ) -> JsonObject:
-    """The fields. A value is JSON, otherwise text; of `texts` it is always text, or null where it may be.
-    `fields` are all that there are, if they are known. Raises BadUsage."""
+    """The fields. A value is JSON, otherwise text; of `texts` it is always text, or null where it
+    may be. `fields` are all that there are, if they are known. Raises BadUsage."""
     return dict(_field(entry, texts, may_be_null, fields) for entry in entries)
 
 

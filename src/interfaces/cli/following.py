@@ -129,7 +129,8 @@ async def events_of_run(
 
 
 async def persistently(request: Callable[[], Awaitable[JsonObject]], *, attempts: int) -> JsonObject:
-    """The answer to a request that may be repeated, as soon as the service gives it. Raises what the last attempt raises."""
+    """The answer to a request that may be repeated, as soon as the service gives it. Raises what
+    the last attempt raises."""
     for failures in range(1, attempts):
         try:
             return await request()

@@ -1,12 +1,14 @@
-"""The kinds of things that commands refer to: prefix of their ids, list in the API, command that lists them."""
+"""The kinds of things that commands refer to: prefix of their ids, list in the API, command that
+lists them."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """`what` is the word of the API's messages. `name` is the field with the name, which is accepted
-    instead of the id. `shown_by` is the command that shows one, `listed_by` the one that lists all."""
+    """`what` is the word of the API's messages. `name` is the field with the name, which is
+    accepted instead of the id. `shown_by` is the command that shows one, `listed_by` the one that
+    lists all."""
 
     what: str
     prefix: str

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from types import ModuleType
 
 _UNUSED = ("fast_depends", "fastapi", "flask", "greenlet", "pydantic_settings", "rich", "starlette", "werkzeug")
-"""Optional imports of dependency-injector and structlog that we do not use: a tenth of the start, and
-some megabytes."""
+"""Optional imports of dependency-injector and structlog that we do not use: a tenth of the start,
+and some megabytes."""
 
 
 @contextmanager

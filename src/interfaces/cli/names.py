@@ -8,8 +8,8 @@ from interfaces.cli.kinds import BY_PREFIX
 
 
 async def names_by_id(api: ServiceApi, *prefixes: str) -> Mapping[str, str]:
-    """The names of all things of the kinds with these prefixes. Kinds that the key may not list have none; so have
-    deleted things, which tables show by their ids."""
+    """The names of all things of the kinds with these prefixes. Kinds that the key may not list
+    have none; so have deleted things, which tables show by their ids."""
     names: dict[str, str] = {}
     for prefix in prefixes:
         kind = BY_PREFIX[prefix]

@@ -1,4 +1,5 @@
-"""What settles the calls that a run waits for: results, answers and decisions, as `resume` takes them."""
+"""What settles the calls that a run waits for: results, answers and decisions, as `resume` takes
+them."""
 
 import json
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ def tool_result(entry: str) -> JsonValue:
 
 
 def elicited_answer(entry: str) -> JsonValue:
-    """From `CALL_ID=ANSWER`: the form's fields as a JSON object, accept, decline or cancel. Raises BadUsage."""
+    """From `CALL_ID=ANSWER`: the form's fields as a JSON object, accept, decline or cancel. Raises
+    BadUsage."""
     call_id, separator, text = entry.partition("=")
     if not separator or not call_id:
         raise BadUsage(f"--answer takes CALL_ID=ANSWER, not {entry[:40]!r}.")
@@ -38,8 +40,9 @@ def json_object(text: str) -> JsonObject | None:
 
 
 def with_whole_ids(body: JsonObject, pending: Sequence[str]) -> JsonObject:
-    """The body of `resume`, in which the beginning of a call's id stands for the one pending call that begins so. What
-    none begins with stays, for the service to judge. Raises BadUsage if several begin so."""
+    """The body of `resume`, in which the beginning of a call's id stands for the one pending call
+    that begins so. What none begins with stays, for the service to judge. Raises BadUsage if
+    several begin so."""
     return {
         field: [_with_whole_id(entry, pending) for entry in entries] if isinstance(entries, list) else entries
         for field, entries in body.items()

@@ -1,4 +1,5 @@
-"""References as people type them, over the service's API: beginnings of ids, and names with a typing error."""
+"""References as people type them, over the service's API: beginnings of ids, and names with a
+typing error."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -21,8 +22,8 @@ class References:
     """The API, with these rules for paths, queries and bodies:
     - The beginning of an id stands for the one id that begins so, among the newest of its kind.
     - A beginning of several ids is bad usage, which names them.
-    - What there is not is reported with the nearest name, the kind that the id belongs to, and the command
-      that lists all.
+    - What there is not is reported with the nearest name, the kind that the id belongs to, and the
+      command that lists all.
     """
 
     def __init__(self, api: ServiceApi) -> None:

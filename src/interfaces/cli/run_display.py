@@ -46,8 +46,8 @@ class RunDisplay(Protocol):
 
 
 class PlainRunDisplay:
-    """A line on stderr for each thing that happens. The answer alone goes to stdout, when it is whole: the object that
-    matches the output schema, otherwise the text."""
+    """A line on stderr for each thing that happens. The answer alone goes to stdout, when it is
+    whole: the object that matches the output schema, otherwise the text."""
 
     def __init__(self, terminal: Terminal, *, answer: bool) -> None:
         self._terminal = terminal

@@ -1,4 +1,5 @@
-"""`dragoman run TEXT` as a shortcut of `dragoman run start TEXT`, which takes no command for a message."""
+"""`dragoman run TEXT` as a shortcut of `dragoman run start TEXT`, which takes no command for a
+message."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -39,7 +40,8 @@ def require_message(context: typer.Context, text: str) -> None:
 
 
 def refuse_commands(texts: Iterable[str]) -> None:
-    """Raises BadUsage for a single word that is a command of runs, nearly one, or the id of something."""
+    """Raises BadUsage for a single word that is a command of runs, nearly one, or the id of
+    something."""
     for text in texts:
         word = text.strip().lower()
         near = _MEANT.get(word) or next(iter(get_close_matches(word, _VERBS, n=1, cutoff=0.75)), None)

@@ -20,7 +20,8 @@ SILENCE_TIMEOUT_S = 45.0
 
 
 class ServiceClient:
-    """One service at `address`, with an API key or another authentication. Its creator closes it."""
+    """One service at `address`, with an API key or another authentication. Its creator closes
+    it."""
 
     def __init__(
         self,

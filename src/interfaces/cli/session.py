@@ -42,8 +42,8 @@ class Session:
         self, action: Callable[[ServiceApi], Awaitable[int | None]], *, worker: bool = False, creates: bool = False
     ) -> None:
         """Run the action with the service. Its result, if not 0 or None, is the exit code.
-        Without a running service, unfinished runs continue only with `worker`. An action that stores
-        something `creates` the data directory if there is none."""
+        Without a running service, unfinished runs continue only with `worker`. An action that
+        stores something `creates` the data directory if there is none."""
 
         async def with_service() -> int:
             async with self.connect(worker=worker, creates=creates) as api:
@@ -105,8 +105,8 @@ class Session:
         empty: str,
         as_json: bool,
     ) -> None:
-        """Show a paged list as a table with one row per entry, or print it as JSON. A row gets the names, by id, of
-        the kinds with the prefixes `names`."""
+        """Show a paged list as a table with one row per entry, or print it as JSON. A row gets the
+        names, by id, of the kinds with the prefixes `names`."""
 
         async def show(api: ServiceApi) -> None:
             page = await listed(api, path, query, limit=limit)

@@ -19,7 +19,8 @@ from interfaces.http.users.views import CallerView
 
 
 async def log_in(terminal: Terminal, name: str | None, organization: str | None, *, in_browser: bool) -> None:
-    """Sign in with the identity provider of this name, or the only one, and store the tokens. Raises CommandFailure."""
+    """Sign in with the identity provider of this name, or the only one, and store the tokens.
+    Raises CommandFailure."""
     settings = checked_settings()
     if settings.api_key is not None:
         terminal.note("DRAGOMAN_API_KEY is set: commands use that key, not your sign-in.")

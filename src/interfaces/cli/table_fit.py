@@ -1,4 +1,5 @@
-"""Fits a table into the width of a terminal: shortens texts, then drops columns, and never cuts an id."""
+"""Fits a table into the width of a terminal: shortens texts, then drops columns, and never cuts an
+id."""
 
 import re
 from collections.abc import Sequence
@@ -21,8 +22,10 @@ class FittedTable:
 
 def fitted(columns: Sequence[str], rows: Sequence[Sequence[str]], *, width: int) -> FittedTable:
     """Rules:
-    - Columns stand in the order of their importance: the last one is dropped first, the first one stays.
-    - A text is shortened, to twelve characters at least, if a column fits so. Ids and headings stay whole.
+    - Columns stand in the order of their importance: the last one is dropped first, the first one
+      stays.
+    - A text is shortened, to twelve characters at least, if a column fits so. Ids and headings stay
+      whole.
     - A column that has no value in any row is left out without being named.
     """
     filled = [index for index in range(len(columns)) if index == 0 or any(row[index] for row in rows)]

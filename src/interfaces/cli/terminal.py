@@ -23,8 +23,8 @@ def _now() -> datetime:
 
 
 class Terminal:
-    """Two text streams and their capabilities. On a terminal times are shown with their distance from now; elsewhere
-    they stay as the service has them."""
+    """Two text streams and their capabilities. On a terminal times are shown with their distance
+    from now; elsewhere they stay as the service has them."""
 
     def __init__(self, *, out: TextIO, err: TextIO, now: Callable[[], datetime] = _now) -> None:
         self._out = out

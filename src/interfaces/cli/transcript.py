@@ -24,8 +24,8 @@ class Elicitation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A part of a message, of any kind: text, image, file, tool_use (perhaps with a question, or waiting for an approval) or
-    tool_result."""
+    """A part of a message, of any kind: text, image, file, tool_use (perhaps with a question, or
+    waiting for an approval) or tool_result."""
 
     type: str
     text: str = ""

@@ -1,5 +1,5 @@
-"""Reads what a person types at a command. Secrets come from the terminal or a pipe, never from arguments, which all
-users of the machine can see."""
+"""Reads what a person types at a command. Secrets come from the terminal or a pipe, never from
+arguments, which all users of the machine can see."""
 
 import getpass
 import sys

@@ -14,7 +14,8 @@ _UNKNOWN = re.compile(r"No such command '([^']*)'\.?")
 
 
 def verb_meant(message: str, commands: Collection[str]) -> str:
-    """` Did you mean 'apply'?` for a message of typer that says only that there is no such command; else empty."""
+    """` Did you mean 'apply'?` for a message of typer that says only that there is no such command;
+    else empty."""
     unknown = _UNKNOWN.fullmatch(message)
     if unknown is None:
         return ""

@@ -15,14 +15,16 @@ from interfaces.console.questions import Field, edited, fields_of, filled
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentsForm:
-    """`schema` is the digest of the schema that the fields are made of; they have the arguments as their values."""
+    """`schema` is the digest of the schema that the fields are made of; they have the arguments as
+    their values."""
 
     fields: tuple[Field, ...]
     schema: str
 
 
 class ArgumentForms:
-    """A call of a tool that its agent does not have any more has no form: its arguments are JSON."""
+    """A call of a tool that its agent does not have any more has no form: its arguments are
+    JSON."""
 
     def __init__(self, *, explain_tool: ExplainTool) -> None:
         self._explain = explain_tool
@@ -47,8 +49,8 @@ class ArgumentForms:
         return {} if form is None else {field.path: field for field in _within(form.fields)}
 
     async def entered(self, principal: Principal, approval: Approval, data: dict[str, str]) -> JsonObject | None:
-        """The edited arguments; None if nothing was edited, or the form had none to edit. Raises CONFLICT `tool_changed` where
-        the form is of an older schema, and INVALID."""
+        """The edited arguments; None if nothing was edited, or the form had none to edit. Raises
+        CONFLICT `tool_changed` where the form is of an older schema, and INVALID."""
         if "schema" not in data and "arguments" not in data:
             return None
         if "arguments" in data:

@@ -37,7 +37,8 @@ _SHOWN = frozenset({"order", "column"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedRuns:
-    """All conditions must hold. `since` and `until` are days, inclusive. `column` is empty for the usual ones."""
+    """All conditions must hold. `since` and `until` are days, inclusive. `column` is empty for the
+    usual ones."""
 
     status: str = ""
     agent: str = ""

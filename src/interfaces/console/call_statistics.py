@@ -1,4 +1,5 @@
-"""Statistics of tool calls from their audit entries: how many, how many failed, how long they took."""
+"""Statistics of tool calls from their audit entries: how many, how many failed, how long they
+took."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,8 @@ _BLOCKED = AuditAction.TOOL_BLOCKED
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallSum:
-    """Calls of a tool, or of all tools (`tool` is None). Times are seconds of the calls that were sent."""
+    """Calls of a tool, or of all tools (`tool` is None). Times are seconds of the calls that were
+    sent."""
 
     tool: str | None
     calls: int
@@ -33,8 +35,8 @@ class CallSum:
 async def newest_entries(
     audit: ListAuditEvents, principal: Principal, *, since: datetime, until: datetime | None = None
 ) -> tuple[list[AuditEvent], bool]:
-    """At most `MOST_ENTRIES` of all kinds, and whether there are more: the trail has no index by tool or server, so a
-    filter would read the whole period."""
+    """At most `MOST_ENTRIES` of all kinds, and whether there are more: the trail has no index by
+    tool or server, so a filter would read the whole period."""
     found: list[AuditEvent] = []
     cursor: str | None = None
     while len(found) < MOST_ENTRIES:
@@ -50,7 +52,8 @@ async def newest_entries(
 
 
 def call_sums(entries: Iterable[AuditEvent]) -> tuple[CallSum, tuple[CallSum, ...]]:
-    """The sum of all, and those of each tool, most called first. Entries that are no outcome of a call are ignored."""
+    """The sum of all, and those of each tool, most called first. Entries that are no outcome of a
+    call are ignored."""
     outcomes = [each for each in entries if each.tool is not None and each.action in _OUTCOMES]
     by_tool: dict[str, list[AuditEvent]] = defaultdict(list)
     for each in outcomes:

@@ -1,4 +1,5 @@
-"""The canvas of workflows as data for its script: nodes, edges, places, and what may be chosen in forms."""
+"""The canvas of workflows as data for its script: nodes, edges, places, and what may be chosen in
+forms."""
 
 import json
 
@@ -20,7 +21,8 @@ _NAMED = PageRequest(limit=MAX_PAGE_SIZE)
 
 
 class CanvasChoices:
-    """Names that the forms of nodes offer: the newest agents and MCP servers. And the groups that may have the workflow."""
+    """Names that the forms of nodes offer: the newest agents and MCP servers. And the groups that
+    may have the workflow."""
 
     def __init__(self, *, list_agents: ListAgents, list_mcp_servers: ListMcpServers, list_teams: ListTeams) -> None:
         self._agents = list_agents

@@ -1,7 +1,7 @@
 """Charts that the server draws: columns or lines over time, with axes, a grid and a legend.
 
-Positions across are shares of the width (`%`), positions down are pixels: a chart is as wide as its place, and its texts
-are not scaled. The style sheet sets colours by the number of the series.
+Positions across are shares of the width (`%`), positions down are pixels: a chart is as wide as its
+place, and its texts are not scaled. The style sheet sets colours by the number of the series.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,8 +42,8 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """`ticks` are heights with their words, `across` are places with labels and their anchors. `summary` says the
-    highest value."""
+    """`ticks` are heights with their words, `across` are places with labels and their anchors.
+    `summary` says the highest value."""
 
     name: str
     summary: str
@@ -68,7 +68,8 @@ def columns(
     prefix: str = "on",
     counts: Callable[[float], str] | None = None,
 ) -> Chart:
-    """Stacked columns, one for each label. `counts` are the words of the axis where values are whole numbers."""
+    """Stacked columns, one for each label. `counts` are the words of the axis where values are
+    whole numbers."""
     drawn = _joined(series)
     totals = [sum(each.values[at] or 0 for each in drawn) for at in range(len(labels))]
     most = max(totals, default=0)

@@ -61,7 +61,8 @@ def failure_handlers(pages: Pages, sessions: ConsoleSessions) -> ExceptionHandle
 
 
 class _NoSuchPage(Response[str]):
-    """For an address without a route, which no middleware sees: the person is looked up before the page is made."""
+    """For an address without a route, which no middleware sees: the person is looked up before the
+    page is made."""
 
     def __init__(self, sessions: ConsoleSessions, page: Callable[[], Response[str]]) -> None:
         super().__init__("", status_code=404)

@@ -16,8 +16,9 @@ _TAKEN = ("_slug_taken", "_name_taken")
 
 
 class FormCheck:
-    """Context manager that catches faults of fields, to be `shown`, and passes on other
-    failures. `fields` maps names of the API to names in the form, `labels` names in the form to what people read there."""
+    """Context manager that catches faults of fields, to be `shown`, and passes on other failures.
+    `fields` maps names of the API to names in the form, `labels` names in the form to what people
+    read there."""
 
     def __init__(self, fields: Mapping[str, str] | None = None, *, labels: Mapping[str, str] | None = None) -> None:
         self._fields = fields or {}

@@ -1,4 +1,5 @@
-"""The first agent, made step by step on the use cases that the API has: `dragoman init` in the browser."""
+"""The first agent, made step by step on the use cases that the API has: `dragoman init` in the
+browser."""
 
 from dataclasses import dataclass, field
 
@@ -32,7 +33,8 @@ class FirstAgentWanted:
 class FirstAgent:
     """Rules:
     - Admins only.
-    - A server that is registered already is used as it is. A new one is installed in the background.
+    - A server that is registered already is used as it is. A new one is installed in the
+      background.
     - A given key makes the model's provider, unless the organization has it.
     - Sent again after a refusal, what was made before is not made twice.
     """

@@ -17,8 +17,9 @@ Kind = Literal["choice", "text", "form", "json", "any"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """`choices` are JSON values with labels, `fields` those of an object. Without a schema the person selects text or JSON. `account_page` is the path
-    where an account is connected, if the node waits for one."""
+    """`choices` are JSON values with labels, `fields` those of an object. Without a schema the
+    person selects text or JSON. `account_page` is the path where an account is connected, if the
+    node waits for one."""
 
     node_id: str
     prompt: str

@@ -30,7 +30,8 @@ def identity_provider_values(view: IdentityProviderView) -> dict[str, str]:
 
 
 def identity_provider_body(form: FormValues, *, is_new: bool) -> JsonObject:
-    """The API's body; of a stored provider without issuer, which cannot change, and without a secret that stays."""
+    """The API's body; of a stored provider without issuer, which cannot change, and without a
+    secret that stays."""
     body: JsonObject = {name: form[name].strip() for name in _TEXTS if is_new or name != "issuer"}
     body |= {
         "cli_client_id": form["cli_client_id"].strip() or None,

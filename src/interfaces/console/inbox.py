@@ -72,8 +72,8 @@ class InboxKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxItem:
-    """Something that waits. `subject` is the thing itself, `run` the run that waits for it, `about` its context in a
-    line. `since` and `due` are None if not known, and without an end."""
+    """Something that waits. `subject` is the thing itself, `run` the run that waits for it, `about`
+    its context in a line. `since` and `due` are None if not known, and without an end."""
 
     key: str
     kind: InboxKind
@@ -147,7 +147,8 @@ class Inbox:
         return items
 
     async def older_approval(self, principal: Principal, key: str) -> InboxItem | None:
-        """The pending approval with this key, which may be too old for the list; None for another key."""
+        """The pending approval with this key, which may be too old for the list; None for another
+        key."""
         kind, _, approval_id = key.partition(":")
         if kind != InboxKind.APPROVAL:
             return None
@@ -157,7 +158,8 @@ class Inbox:
         return _approval_item(approval, await self._found_run(principal, approval.run_id) if approval.run_id else None)
 
     async def waiting(self, principal: Principal, *, recent: bool) -> Waiting:
-        """How many items there are; a `recent` count is for what many open pages ask again and again."""
+        """How many items there are; a `recent` count is for what many open pages ask again and
+        again."""
         counted = self._counts.get(_reader(principal)) if recent else None
         if counted is not None and self._clock.now() - counted[0] < _COUNTED_FOR:
             return counted[1]
@@ -273,8 +275,8 @@ class Inbox:
 
 
 def chosen(items: Iterable[InboxItem], key: str) -> InboxItem | None:
-    """The item with the key, or the first one without a key. None for one that does not wait any more: a link to it must
-    not lead to a decision about another."""
+    """The item with the key, or the first one without a key. None for one that does not wait any
+    more: a link to it must not lead to a decision about another."""
     return next((item for item in items if not key or item.key == key), None)
 
 

@@ -12,7 +12,8 @@ SETTLED = "item-settled"
 
 
 def is_from_inbox(request: ConsoleRequest) -> bool:
-    """Whether the action was taken in the inbox, which shows no more of the thing than that it is done."""
+    """Whether the action was taken in the inbox, which shows no more of the thing than that it is
+    done."""
     return f"{PATH}/inbox" in (request.htmx.current_url or "")
 
 

@@ -1,4 +1,5 @@
-"""What is decided many at a time in the inbox: calls and tools that are approved or denied, and questions that are answered alike."""
+"""What is decided many at a time in the inbox: calls and tools that are approved or denied, and
+questions that are answered alike."""
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from interfaces.console.json_text import JsonTextError, json_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlikeQuestions:
-    """Waiting questions of one node of a workflow, which offer the same answers. `key` names the node; `keys` are those of the items."""
+    """Waiting questions of one node of a workflow, which offer the same answers. `key` names the
+    node; `keys` are those of the items."""
 
     key: str
     about: str
@@ -26,7 +28,8 @@ class AlikeQuestions:
 
 
 def alike(principal: Principal, items: Iterable[InboxItem]) -> tuple[AlikeQuestions, ...]:
-    """Questions with answers to choose from that the caller may answer, of nodes that ask in at least two runs."""
+    """Questions with answers to choose from that the caller may answer, of nodes that ask in at
+    least two runs."""
     found: dict[str, list[InboxItem]] = {}
     for item in items:
         if isinstance(item.subject, Question) and item.subject.kind == "choice" and may_answer(principal, item):
@@ -65,8 +68,8 @@ def choosable(
     why_not: Container[ApprovalId],
     questions: Iterable[AlikeQuestions],
 ) -> dict[str, str]:
-    """The items that may be chosen, by key, with the value of their box: that of a tool has the digest of the definition that is
-    shown."""
+    """The items that may be chosen, by key, with the value of their box: that of a tool has the
+    digest of the definition that is shown."""
     answerable = {key for group in questions for key in group.keys}
     values: dict[str, str] = {}
     for item in items:

@@ -105,8 +105,9 @@ class AskedHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A decision. `answers` are what was asked and the answer to it, or the arguments of a call; `by` is the id of who decided,
-    None if the time for it ended, or the service continued by itself."""
+    """A decision. `answers` are what was asked and the answer to it, or the arguments of a call;
+    `by` is the id of who decided, None if the time for it ended, or the service continued by
+    itself."""
 
     kind: InboxKind
     title: str
@@ -129,9 +130,11 @@ class Decided:
 
 class InboxHistory:
     """Rules:
-    - Any role may read it: it is read from the audit trail, newest first, as long as the trail has it.
+    - Any role may read it: it is read from the audit trail, newest first, as long as the trail has
+      it.
     - What was answered is read from the approval and the workflow run, as long as these exist.
-    - Approvals that no one decided are listed by themselves, newest request first: the trail does not have them.
+    - Approvals that no one decided are listed by themselves, newest request first: the trail does
+      not have them.
     """
 
     def __init__(
@@ -260,7 +263,8 @@ def _undecided(approval: Approval) -> Decided:
 
 
 def _of_nodes(event: AuditEvent, found: tuple[WorkflowRun, str] | None) -> Decided:
-    """The nodes that were answered at once, or continued by the service when an account was connected."""
+    """The nodes that were answered at once, or continued by the service when an account was
+    connected."""
     named = event.details.get("nodes")
     node_ids = [str(each) for each in named] if isinstance(named, list) else []
     answers: list[tuple[str, JsonValue]] = []

@@ -57,9 +57,10 @@ def provider_body(form: FormValues) -> JsonObject:
 
 
 def provider_changes(form: FormValues, shown: FormValues, stored: Iterable[Deployment]) -> JsonObject:
-    """The API's body of a change: the fields that differ from those `shown`, so that an address which follows the region
-    does. An entered key comes before the name of a secret; without one the key stays, unless it is removed. `stored` are
-    the deployments with their keys. Raises INVALID for a weight that is no number."""
+    """The API's body of a change: the fields that differ from those `shown`, so that an address
+    which follows the region does. An entered key comes before the name of a secret; without one the
+    key stays, unless it is removed. `stored` are the deployments with their keys. Raises INVALID
+    for a weight that is no number."""
     entered, before = provider_body(form), provider_body(shown)
     keys = {each.name: each.api_key for each in stored}
     entered["deployments"], before["deployments"] = _deployments(form, keys), _deployments(shown, keys)

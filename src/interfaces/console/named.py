@@ -1,4 +1,5 @@
-"""What has a name in an organization, for the palette: where each kind is listed, and the page of each."""
+"""What has a name in an organization, for the palette: where each kind is listed, and the page of
+each."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,5 @@
-"""The sidebar: its groups, and of each page its icon, the permission to see it and the key that leads there."""
+"""The sidebar: its groups, and of each page its icon, the permission to see it and the key that
+leads there."""
 
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ from interfaces.console_paths import PATH
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Destination:
-    """`key` follows `g` on the keyboard. `permission` is None where every role may read the page; `others` are paths below
-    which the page is marked as the current one, too."""
+    """`key` follows `g` on the keyboard. `permission` is None where every role may read the page;
+    `others` are paths below which the page is marked as the current one, too."""
 
     name: str
     path: str

@@ -1,4 +1,5 @@
-"""Forms of workflow nodes: for each kind, a JSON Schema of its configuration, from which the canvas makes fields."""
+"""Forms of workflow nodes: for each kind, a JSON Schema of its configuration, from which the canvas
+makes fields."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,5 @@
-"""Charts of the overview: runs and their durations by hour of the last day, and the cost by day of two weeks."""
+"""Charts of the overview: runs and their durations by hour of the last day, and the cost by day of
+two weeks."""
 
 from collections import defaultdict
 from collections.abc import Sequence

@@ -126,7 +126,8 @@ class Pages:
         status: int = 200,
         headers: Mapping[str, str] | None = None,
     ) -> Response[str]:
-        """A page or a fragment. A page that says that an impersonation is over removes its cookie."""
+        """A page or a fragment. A page that says that an impersonation is over removes its
+        cookie."""
         text = self._environment.get_template(template).render(
             person=request.person, path=request.url.path, here=_address(request), **(context or {})
         )

@@ -1,4 +1,5 @@
-"""JSON Schemas of objects as forms: fields for questions of MCP servers and arguments of tools, and the value from the fields."""
+"""JSON Schemas of objects as forms: fields for questions of MCP servers and arguments of tools, and
+the value from the fields."""
 
 import json
 import re
@@ -29,8 +30,8 @@ _VALID = {
 
 
 class FieldKind(StrEnum):
-    """The input of a field. `lines` is for lists of texts or numbers, one in each line; `group` has the fields of an object.
-    `json` is for types without a form field: the person writes JSON."""
+    """The input of a field. `lines` is for lists of texts or numbers, one in each line; `group` has
+    the fields of an object. `json` is for types without a form field: the person writes JSON."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -54,8 +55,9 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A property of the answer (MCP: `PrimitiveSchemaDefinition`), or of an object in it. Its form `name` is generated:
-    names from a server appear only as escaped text. `path` are the keys that lead to it, with dots."""
+    """A property of the answer (MCP: `PrimitiveSchemaDefinition`), or of an object in it. Its form
+    `name` is generated: names from a server appear only as escaped text. `path` are the keys that
+    lead to it, with dots."""
 
     name: str
     key: str
@@ -70,7 +72,8 @@ class Field:
 
     @property
     def input_type(self) -> str:
-        """`text` for an initial value that a browser would send in another spelling, or not at all."""
+        """`text` for an initial value that a browser would send in another spelling, or not at
+        all."""
         wanted = "number" if self.kind is FieldKind.NUMBER else _INPUT_TYPES.get(str(self.schema.get("format")), "text")
         return wanted if not self.value or _is_sent_unchanged(wanted, self.value) else "text"
 
@@ -119,8 +122,8 @@ def filled(schema: JsonObject, values: JsonObject) -> JsonObject:
 
 
 def edited(schema: JsonObject, values: JsonObject, form: Mapping[str, str]) -> JsonObject:
-    """The values with what was changed in the form of the `filled` schema; an emptied field is left out. Raises as
-    `content_of`."""
+    """The values with what was changed in the form of the `filled` schema; an emptied field is left
+    out. Raises as `content_of`."""
     return _edited(fields_of(filled(schema, values)), values, {name: _lines(text) for name, text in form.items()})
 
 

@@ -1,4 +1,5 @@
-"""Gauges of rates: how many calls are used now of those that may be sent, of the organization, its MCP servers, keys and users."""
+"""Gauges of rates: how many calls are used now of those that may be sent, of the organization, its
+MCP servers, keys and users."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ _MINUTE_S, _HOUR_S = 60.0, 3_600.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateGauge:
-    """Calls that are used of `limit`, and come back in its time. `name` is an id where it is a user's."""
+    """Calls that are used of `limit`, and come back in its time. `name` is an id where it is a
+    user's."""
 
     name: str
     link: str
@@ -56,7 +58,8 @@ class _Limited:
 
 class RateLimits:
     """Rules:
-    - MCP servers, keys and users that have a rate are always shown; those with the operator's alone, while they use it.
+    - MCP servers, keys and users that have a rate are always shown; those with the operator's
+      alone, while they use it.
     - Keys are shown to who may see them, users to who manages them; everybody sees the own user.
     - What a process leased ahead counts as used.
     """

@@ -24,7 +24,8 @@ _AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """In words, with the page about it, if there is one that the reader may open, and its id for those who need it."""
+    """In words, with the page about it, if there is one that the reader may open, and its id for
+    those who need it."""
 
     name: str
     link: str | None = None

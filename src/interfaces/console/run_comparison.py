@@ -1,4 +1,5 @@
-"""Two runs side by side: what they were given, what they did step by step, and what came of it, with the differences."""
+"""Two runs side by side: what they were given, what they did step by step, and what came of it,
+with the differences."""
 
 import json
 import re
@@ -74,7 +75,8 @@ class Step:
 
 @dataclass(slots=True)
 class WordBudget:
-    """Words that may still be compared one by one: the time of a comparison grows faster than its words."""
+    """Words that may still be compared one by one: the time of a comparison grows faster than its
+    words."""
 
     left: int = MAX_PAGE_WORDS
 
@@ -153,7 +155,8 @@ def figures(one: Run, other: Run, unpriced: Iterable[str]) -> tuple[Fact, ...]:
 
 
 def steps_of(events: Sequence[RunEvent]) -> tuple[Step, ...]:
-    """Model calls and tool calls, in the order in which they ended; a tool call with its arguments and its result."""
+    """Model calls and tool calls, in the order in which they ended; a tool call with its arguments
+    and its result."""
     asked: dict[object, object] = {}
     results: dict[object, str] = {}
     for part in _parts_of_messages(events):

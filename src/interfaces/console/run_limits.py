@@ -1,4 +1,5 @@
-"""Gauges of runs: how many run and wait, and how many may, of the organization, of agents and of users."""
+"""Gauges of runs: how many run and wait, and how many may, of the organization, of agents and of
+users."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -25,8 +26,8 @@ _ACTIVE = RunFilter(statuses=frozenset({RunStatus.QUEUED, RunStatus.IN_PROGRESS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunGauge:
-    """Runs now, of `bound` that may be; None: any number. `name` None: of the organization. `is_more`: there are more than
-    were counted."""
+    """Runs now, of `bound` that may be; None: any number. `name` None: of the organization.
+    `is_more`: there are more than were counted."""
 
     name: str | None
     link: str
@@ -42,9 +43,10 @@ class RunGauge:
 
 class RunLimits:
     """Rules:
-    - The organization's running and queued runs are always shown, those of agents where they are bounded.
-    - Of users who have a limit of active runs, those who have any now are shown. The newest active runs are counted, with
-      those of keys that users made where keys count for users.
+    - The organization's running and queued runs are always shown, those of agents where they are
+      bounded.
+    - Of users who have a limit of active runs, those who have any now are shown. The newest active
+      runs are counted, with those of keys that users made where keys count for users.
     - Figures are up to a few seconds old.
     """
 

@@ -1,4 +1,5 @@
-"""Names who or what started runs: a schedule, a workflow, an agent, a gateway session, a run before it, a key, or a person."""
+"""Names who or what started runs: a schedule, a workflow, an agent, a gateway session, a run before
+it, a key, or a person."""
 
 from collections.abc import Iterable, Mapping
 

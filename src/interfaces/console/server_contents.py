@@ -1,4 +1,5 @@
-"""Data of a page of an MCP server's resources and prompts: what it lists, with forms for templates and arguments."""
+"""Data of a page of an MCP server's resources and prompts: what it lists, with forms for templates
+and arguments."""
 
 import re
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ _VARIABLE = re.compile(r"\{([A-Za-z0-9_.]+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """A field of a form. The form's names are generated: names from a server appear only as escaped text."""
+    """A field of a form. The form's names are generated: names from a server appear only as escaped
+    text."""
 
     name: str
     key: str
@@ -30,7 +32,8 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """A resource (`key` is its URI), a template, or a prompt (`key` is its name). `title` and `about` are for people."""
+    """A resource (`key` is its URI), a template, or a prompt (`key` is its name). `title` and
+    `about` are for people."""
 
     key: str
     title: str
@@ -90,7 +93,8 @@ class ServerContentsPages:
 
 
 def filled(template: str, form: dict[str, str]) -> str:
-    """The URI of a template with the values of its form. What is no plain `{name}` stays as it is (RFC 6570, level 1)."""
+    """The URI of a template with the values of its form. What is no plain `{name}` stays as it is
+    (RFC 6570, level 1)."""
     names = {name: f"argument-{at}" for at, name in enumerate(_variables(template))}
     return _VARIABLE.sub(lambda found: quote(form.get(names[found[1]], ""), safe=""), template)
 

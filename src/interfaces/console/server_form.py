@@ -145,7 +145,8 @@ class FilledIn:
             auth["scopes"] = scopes
         names = _AUTH_SECRETS.get(kind, ())
         entered = {name: self._secret(f"auth.{name}", None) for name in names}
-        # An entered secret takes the place of all that are stored: a secret that of a key, and the other way round.
+        # An entered secret takes the place of all that are stored: a secret that of a key, and the
+        # other way round.
         if not any(entered.values()):
             entered = {name: _unchanged(self._stored_secret(kind, name)) for name in names}
         auth |= {name: secret for name, secret in entered.items() if secret is not None}

@@ -1,4 +1,5 @@
-"""Sessions in browsers: a cookie with the sealed id of a stored session, and with the API key that it was begun with."""
+"""Sessions in browsers: a cookie with the sealed id of a stored session, and with the API key that
+it was begun with."""
 
 import hmac
 import json
@@ -45,10 +46,11 @@ _SAFE = frozenset({"GET", "HEAD"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
-    """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the person signed in; None
-    with an API key. During an impersonation `principal` acts as another user, `own` is who signed in, and `csrf` is of
-    it alone, so that no page changes anything as someone else than it shows. `acting_as` is that user's name. `is_acting_over`:
-    the browser still has the cookie of an impersonation that is over."""
+    """A person in a browser. Every changing request carries `csrf`. `provider_id` is where the
+    person signed in; None with an API key. During an impersonation `principal` acts as another
+    user, `own` is who signed in, and `csrf` is of it alone, so that no page changes anything as
+    someone else than it shows. `acting_as` is that user's name. `is_acting_over`: the browser still
+    has the cookie of an impersonation that is over."""
 
     principal: Principal
     own: Principal
@@ -85,10 +87,11 @@ class _Cookie:
 
 class ConsoleSessions:
     """Rules:
-    - A session lasts twelve hours, at most as long as its key or its user is valid. Each sign-in has a new one.
+    - A session lasts twelve hours, at most as long as its key or its user is valid. Each sign-in
+      has a new one.
     - A session that was ended is over in every process, also for copies of its cookie.
-    - An impersonation that this session's own user or key began is in a second cookie. Once it is over, the session
-      continues without it, and pages of it change nothing any more.
+    - An impersonation that this session's own user or key began is in a second cookie. Once it is
+      over, the session continues without it, and pages of it change nothing any more.
     - The Host must name this service.
     - Changing requests must come from the console's own pages.
     """

@@ -1,4 +1,5 @@
-"""Sign-in with identity providers: what the pages show, and the sealed cookies of sign-ins under way."""
+"""Sign-in with identity providers: what the pages show, and the sealed cookies of sign-ins under
+way."""
 
 import hashlib
 import json
@@ -42,9 +43,11 @@ class BrowserSignIn:
 
 class SignInPages:
     """Rules:
-    - State, nonce and verifier of a sign-in are in a sealed cookie of the browser that began it, and nowhere else.
-      Each has its own, so that several may be under way; the oldest ones beyond `MAX_COOKIES` end.
-    - A cookie is valid for ten minutes, for the sign-in only, and the answer to its own state deletes it.
+    - State, nonce and verifier of a sign-in are in a sealed cookie of the browser that began it,
+      and nowhere else. Each has its own, so that several may be under way; the oldest ones beyond
+      `MAX_COOKIES` end.
+    - A cookie is valid for ten minutes, for the sign-in only, and the answer to its own state
+      deletes it.
       A copy is worth nothing without a code, which the identity provider redeems once.
     """
 
@@ -76,7 +79,8 @@ class SignInPages:
         return {"target": local_page(target), "problem": problem, "providers": offered}
 
     def begun(self, pending: PendingSignIn, target: str, given: Mapping[str, str]) -> list[Cookie]:
-        """The cookie of a sign-in, and the ends of former ones among the `given` that leave it no room."""
+        """The cookie of a sign-in, and the ends of former ones among the `given` that leave it no
+        room."""
         document = {
             "provider": pending.provider_id,
             "redirect_uri": pending.redirect_uri,
@@ -123,8 +127,8 @@ class SignInPages:
             return None
 
     def headers(self, target: str) -> dict[str, str]:
-        """Headers of the pages on the way to `target`. Clients on the web open the consent in a window, which has to be able
-        to report to them when it comes back."""
+        """Headers of the pages on the way to `target`. Clients on the web open the consent in a
+        window, which has to be able to report to them when it comes back."""
         return {"Cross-Origin-Opener-Policy": "unsafe-none"} if is_consent(target) else {}
 
     async def after_sign_out(self, person: SignedIn) -> str:
@@ -158,7 +162,7 @@ def is_consent(target: str) -> bool:
 
 
 def local_page(target: str) -> str:
-    """The target if it is a page of the console, and short enough for the sealed cookie, else the start page: never
-    another site or scheme."""
+    """The target if it is a page of the console, and short enough for the sealed cookie, else the
+    start page: never another site or scheme."""
     is_page = len(target) <= _MAX_TARGET and (target == PATH or target.startswith(f"{PATH}/"))
     return target if is_page and target.isascii() and target.isprintable() and "\\" not in target else PATH

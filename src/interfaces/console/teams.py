@@ -1,4 +1,5 @@
-"""The choice of the group that something belongs to. Used by the forms of agents, servers and workflows."""
+"""The choice of the group that something belongs to. Used by the forms of agents, servers and
+workflows."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,5 @@
-"""What the frame of the console says once something was changed: a sentence by route, in a header of the answer."""
+"""What the frame of the console says once something was changed: a sentence by route, in a header
+of the answer."""
 
 from collections.abc import Mapping
 
@@ -135,8 +136,9 @@ def toast(sentence: str) -> dict[str, str]:
 
 
 def saying(app: ASGIApp) -> ASGIApp:
-    """Middleware that adds the sentence of the route to answers that say nothing themselves. Failures have none, nor has
-    what is shown in another place than the form asked for, nor who has to sign in first."""
+    """Middleware that adds the sentence of the route to answers that say nothing themselves.
+    Failures have none, nor has what is shown in another place than the form asked for, nor who has
+    to sign in first."""
 
     async def said(scope: Scope, receive: Receive, send: Send) -> None:
         sentence = SENTENCES.get(scope.get("path_template", "").removeprefix(PATH))

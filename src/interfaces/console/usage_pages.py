@@ -219,7 +219,8 @@ def _agent_path(each: UsageSum, names: Mapping[str, str]) -> str | None:
 def _costs_by_day(
     days: tuple[UsageSum, ...], sums: tuple[UsageSum, ...], split: UsageKey, names: Mapping[str, str]
 ) -> Chart:
-    """Columns of the cost of each day, made of models or agents; what costs most is at the bottom."""
+    """Columns of the cost of each day, made of models or agents; what costs most is at the
+    bottom."""
     costs: dict[str, dict[date | None, float]] = defaultdict(dict)
     for each in sums:
         part = each.model if split is UsageKey.MODEL else names.get(each.agent_id or "", each.agent_id)

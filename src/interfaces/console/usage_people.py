@@ -41,7 +41,8 @@ class UsagePeople:
         self._clock = clock
 
     async def of(self, principal: Principal, asked: FormValues) -> dict[str, object]:
-        """Sums, the dearest first, and the cost by day as a chart. Raises INVALID for an invalid period."""
+        """Sums, the dearest first, and the cost by day as a chart. Raises INVALID for an invalid
+        period."""
         wanted = wanted_of(asked, self._clock.now().date())
         sums = await self._sums(principal, wanted)
         by_day = await self._used(principal, wanted, UsageKey.DAY, UsageKey.PERSON)

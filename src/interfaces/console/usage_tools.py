@@ -30,7 +30,8 @@ class UsageTools:
         self._clock = clock
 
     async def of(self, principal: Principal, asked: FormValues) -> dict[str, object]:
-        """Sums, the most called first, and the calls by day as a chart. Raises INVALID for an invalid period."""
+        """Sums, the most called first, and the calls by day as a chart. Raises INVALID for an
+        invalid period."""
         wanted = wanted_of(asked, self._clock.now().date())
         tools, first_day = await self._sums(principal, wanted, UsageKey.TOOL)
         by_day, _ = await self._sums(principal, wanted, UsageKey.DAY, UsageKey.TOOL)

@@ -1,4 +1,5 @@
-"""Fields of the limits of users: on the page of settings for each user, on the page of people for one."""
+"""Fields of the limits of users: on the page of settings for each user, on the page of people for
+one."""
 
 from domain.json_value import JsonObject
 from interfaces.console.form_values import FormValues, text

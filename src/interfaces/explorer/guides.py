@@ -1,4 +1,5 @@
-"""The documentation as pages of the service: the guides of the distribution, from Markdown to HTML."""
+"""The documentation as pages of the service: the guides of the distribution, from Markdown to
+HTML."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -56,7 +57,8 @@ class Guide:
 
 @cache
 def guides() -> Mapping[str, Guide]:
-    """All pages by name: first steps, then guides and reference by title. Empty in a distribution without documentation."""
+    """All pages by name: first steps, then guides and reference by title. Empty in a distribution
+    without documentation."""
     directory = _documentation()
     if directory is None:
         return {}
@@ -142,7 +144,8 @@ def _slug(heading: str) -> str:
 
 
 def _target(href: str) -> str:
-    """A link as the service has it: another page, a place of this one, or another site; else the first page."""
+    """A link as the service has it: another page, a place of this one, or another site; else the
+    first page."""
     path, _, place = href.partition("#")
     if "://" in href or not path:
         return href

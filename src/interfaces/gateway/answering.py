@@ -42,8 +42,8 @@ class GatewayAnswers:
         self._calls: dict[_Key, _PendingResponse] = {}
 
     async def answer(self, exchange: Exchange, receive: Receive, send: Send, headers: Headers = ()) -> None:
-        """Send the response as JSON, or, if the client accepts it, as a stream. The response becomes a
-        stream at the first notification, or when it takes long.
+        """Send the response as JSON, or, if the client accepts it, as a stream. The response
+        becomes a stream at the first notification, or when it takes long.
 
         - A modern client that disconnects cancels its request.
         - A legacy request continues after a disconnection until it is cancelled (MCP 2025-11-25,
@@ -153,8 +153,8 @@ class _PendingResponse:
         self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._watch)
 
     def end(self) -> None:
-        """The response is known, or the request was cancelled. Exchange and response do not refer to each other any
-        more: a cycle would keep the whole request until a garbage collection."""
+        """The response is known, or the request was cancelled. Exchange and response do not refer
+        to each other any more: a cycle would keep the whole request until a garbage collection."""
         self._is_over = True
         self._exchange.tell = None
         if self._timer is not None:

@@ -213,7 +213,8 @@ class GatewayEndpoint:
         await send_whole(send, status, msgspec.json.encode(fault), headers)
 
     def _challenge(self, scope: HTTPScope, error: ServiceError, reason: str | None) -> tuple[bytes, bytes]:
-        """Where the client learns how to get a token (RFC 9728): for the URL that it called, which may name an agent."""
+        """Where the client learns how to get a token (RFC 9728): for the URL that it called, which
+        may name an agent."""
         query = quote(scope["query_string"], safe=_IN_QUERIES)
         of_query = f"?{query}" if 0 < len(query) <= _MAX_QUERY else ""
         challenge = f'Bearer realm="dragoman", resource_metadata="{self._address.url or ""}{METADATA_PATH}{of_query}"'

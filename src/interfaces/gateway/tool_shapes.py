@@ -26,7 +26,8 @@ def tool_json(name: str, tool: Tool, *, as_task: bool = False, uris_of: str | No
     - A server's `execution` is omitted, because calls through the gateway do not run as the
       server's tasks.
     - With `as_task`, agent tools declare that they may be called as a task.
-    - `uris_of`: slug of the tool's server, if the client knows the server's resources by other URIs.
+    - `uris_of`: slug of the tool's server, if the client knows the server's resources by other
+      URIs.
     """
     shape: JsonObject = {"name": name, "description": tool.description, "inputSchema": tool.parameters}
     if as_task and tool.type is ToolType.AGENT:

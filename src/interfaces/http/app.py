@@ -88,8 +88,9 @@ _SLICES = (
 
 
 def create_api(container: Container, *, frames: EventFrames, places: StreamPlaces, heartbeat_s: float) -> Litestar:
-    """The API below `/v1`, SCIM, the registry, health, metrics and the OpenAPI document. `frames` and `places`
-    are shared with other followers of runs. After `heartbeat_s` of silence a stream sends a comment."""
+    """The API below `/v1`, SCIM, the registry, health, metrics and the OpenAPI document. `frames`
+    and `places` are shared with other followers of runs. After `heartbeat_s` of silence a stream
+    sends a comment."""
     start_run, watch_run = container.start_run(), container.watch_run()
     own = {
         "run_waits": RunWaits(start_run=start_run, watch_run=watch_run),

@@ -10,9 +10,9 @@ from domain.errors import ErrorKind, ServiceError
 
 
 def authentication(authenticate: Authenticate, *, impersonation: bool = False) -> Callable[[ASGIApp], ASGIApp]:
-    """Middleware that sets the principal of `Authorization: Bearer dgm_…`, or rejects the
-    request with 401. With `impersonation`, tokens of impersonations are accepted. It is not a guard: for each guard Litestar copies the route handler, a
-    quarter of a small request's cost."""
+    """Middleware that sets the principal of `Authorization: Bearer dgm_…`, or rejects the request
+    with 401. With `impersonation`, tokens of impersonations are accepted. It is not a guard: for
+    each guard Litestar copies the route handler, a quarter of a small request's cost."""
 
     def middleware(app: ASGIApp) -> ASGIApp:
         async def authenticated(scope: Scope, receive: Receive, send: Send) -> None:

@@ -227,7 +227,8 @@ def _plain(kind: str, bounds: Mapping[str, object]) -> str | None:
 
 
 def _of_options(expected: str, body: object, loc: Sequence[int | str]) -> str:
-    """`expected` lists the options in quotes. The text at `loc` of the body is compared, not shown."""
+    """`expected` lists the options in quotes. The text at `loc` of the body is compared, not
+    shown."""
     given = body
     for step in loc:
         given = given.get(step) if isinstance(given, dict) else None

@@ -56,7 +56,8 @@ class Fault(TypedDict):
 
 
 class Problem(TypedDict):
-    """Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a person."""
+    """Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a
+    person."""
 
     type: Annotated[str, "`urn:dragoman:problem:` and the code."]
     title: Annotated[str, "Name of the HTTP status."]

@@ -18,7 +18,8 @@ def protocol_router(
     middleware: "Sequence[Middleware] | None" = None,
     exception_handlers: "ExceptionHandlersMap | None" = None,
 ) -> OwnRouter:
-    """The routes of the modules below `path`. Without other `middleware`, a key is required as everywhere."""
+    """The routes of the modules below `path`. Without other `middleware`, a key is required as
+    everywhere."""
     handlers = routes_of(*modules)
     return OwnRouter(
         path,

@@ -1,5 +1,5 @@
-"""Assembles the protocols of front ends and other agents as a separate application, loaded on first use
-(protocols_entry.py)."""
+"""Assembles the protocols of front ends and other agents as a separate application, loaded on first
+use (protocols_entry.py)."""
 
 from litestar import Litestar
 

@@ -1,5 +1,5 @@
-"""The entry to the protocols of front ends and other agents, which loads their code on the first request below their
-paths."""
+"""The entry to the protocols of front ends and other agents, which loads their code on the first
+request below their paths."""
 
 from litestar.types import ASGIApp
 

@@ -13,8 +13,8 @@ from domain.errors import Violation, invalid
 
 
 async def only_declared_queries(request: Request[object, object, State]) -> None:
-    """Raises INVALID `parameters_invalid` with every unknown name. Called before each request is read, and no guard:
-    Litestar copies the handler for each call of a guard."""
+    """Raises INVALID `parameters_invalid` with every unknown name. Called before each request is
+    read, and no guard: Litestar copies the handler for each call of a guard."""
     if not request.scope["query_string"]:
         return
     declared = frozenset(query_names(request.route_handler).values())

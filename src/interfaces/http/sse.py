@@ -1,4 +1,5 @@
-"""Server-sent events (WHATWG HTML, 9.2): a run's events as frames, sent with a heartbeat until the client leaves."""
+"""Server-sent events (WHATWG HTML, 9.2): a run's events as frames, sent with a heartbeat until the
+client leaves."""
 
 import asyncio
 import weakref
@@ -70,7 +71,8 @@ def end_frame(status: RunStatus | WorkflowRunStatus) -> bytes:
 
 
 def described_stream(items: Any) -> dict[int, ResponseSpec]:
-    """The description of a stream in the OpenAPI document. `items` is the shape of an event's data."""
+    """The description of a stream in the OpenAPI document. `items` is the shape of an event's
+    data."""
     return {
         200: ResponseSpec(
             data_container=items,

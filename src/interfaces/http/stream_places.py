@@ -20,7 +20,8 @@ class StreamPlaces:
 
     @classmethod
     def among(cls, connections: int) -> "StreamPlaces":
-        """Places of a process with so many connections: a quarter for a key, half for an organization."""
+        """Places of a process with so many connections: a quarter for a key, half for an
+        organization."""
         return cls(per_key=max(connections // 4, 1), per_organization=max(connections // 2, 1))
 
     def take(self, principal: Principal) -> "StreamPlace":

@@ -16,8 +16,8 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class OneOf:
-    """A union of views that their fields `type` tell apart, and its name in the OpenAPI document. The
-    annotated type is a mapping: the command line decodes it as that."""
+    """A union of views that their fields `type` tell apart, and its name in the OpenAPI document.
+    The annotated type is a mapping: the command line decodes it as that."""
 
     name: str
     members: tuple[type, ...]

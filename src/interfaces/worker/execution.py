@@ -24,14 +24,16 @@ STOP_S = 5.0
 """How long runs that did not drain may take to end."""
 _LOOK_EVERY_S = 60.0
 READY_S = 5.0
-"""How long a start waits until the worker receives submitted runs. Without a database the worker keeps trying."""
+"""How long a start waits until the worker receives submitted runs. Without a database the worker
+keeps trying."""
 
 
 @asynccontextmanager
 async def executing(container: Container) -> AsyncIterator[None]:
     """Execute runs and workflow runs until the block ends, then hand back what is still in hand.
 
-    - On SQLite this process owns HOME: every earlier lease is dead, and its run is recovered at once.
+    - On SQLite this process owns HOME: every earlier lease is dead, and its run is recovered at
+      once.
     - On PostgreSQL leases of other processes stay valid until they expire.
     """
     queue, active_runs = container.run_queue(), container.active_runs()
@@ -69,8 +71,8 @@ async def executing(container: Container) -> AsyncIterator[None]:
 
 
 async def finish_runs(container: Container) -> None:
-    """Take no more runs, and wait until those in hand have ended or wait for people. Workflow runs are handed over at once: they
-    may wait for days."""
+    """Take no more runs, and wait until those in hand have ended or wait for people. Workflow runs
+    are handed over at once: they may wait for days."""
     container.readiness().stop()
     await container.workflow_drivers().stop()
     queue = container.run_queue()

@@ -1,4 +1,5 @@
-"""The running worker: executes runs beside any number of services and other workers, on one PostgreSQL database."""
+"""The running worker: executes runs beside any number of services and other workers, on one
+PostgreSQL database."""
 
 import asyncio
 import logging
@@ -29,7 +30,8 @@ logger = logging.getLogger(__name__)
 
 
 def work(settings: Settings) -> int:
-    """Execute runs until told to stop; returns the exit status. Raises ServiceError when it cannot start."""
+    """Execute runs until told to stop; returns the exit status. Raises ServiceError when it cannot
+    start."""
     hide_secrets(settings)
     switch_threads_soon()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -65,7 +67,8 @@ async def _work(settings: Settings) -> int:
 
 @asynccontextmanager
 async def _monitored(container: Container) -> AsyncIterator[None]:
-    """Health and metrics on a separate port, if the settings name one. Raises UNAVAILABLE `address_unusable`."""
+    """Health and metrics on a separate port, if the settings name one. Raises UNAVAILABLE
+    `address_unusable`."""
     settings = container.settings()
     if settings.metrics_port is None:
         yield
@@ -84,8 +87,8 @@ async def _monitored(container: Container) -> AsyncIterator[None]:
 
 @contextmanager
 def _told_to_stop() -> Iterator[asyncio.Event]:
-    """Set by the first SIGTERM or SIGINT; one that comes after leaving ends the process at once, and other workers
-    recover its runs when their leases expire."""
+    """Set by the first SIGTERM or SIGINT; one that comes after leaving ends the process at once,
+    and other workers recover its runs when their leases expire."""
     loop = asyncio.get_running_loop()
     told = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -1,9 +1,11 @@
-"""What the official conformance suite runs as the client under test: it has a running service connect to the suite's server.
+"""What the official conformance suite runs as the client under test: it has a running service
+connect to the suite's server.
 
     conformance_client.py HOME URL
 
-The service's MCP client does everything that the suite looks at. This program (standard library only) does what people do:
-it registers the server, agrees to what the authorization server asks, has an agent call the tools, and fills in forms.
+The service's MCP client does everything that the suite looks at. This program (standard library
+only) does what people do: it registers the server, agrees to what the authorization server asks,
+has an agent call the tools, and fills in forms.
 """
 
 import json
@@ -78,7 +80,8 @@ def credentials() -> Json:
 
 
 def authorize(service: Service, slug: str) -> bool:
-    """Agree to what the authorization server asks, in a browser so to speak; whether the service took it."""
+    """Agree to what the authorization server asks, in a browser so to speak; whether the service
+    took it."""
     begun = service.call("POST", f"/v1/mcp-servers/{slug}/authorize")
     if "authorization_url" not in begun:
         return False
@@ -90,7 +93,8 @@ def authorize(service: Service, slug: str) -> bool:
 
 
 def settle(service: Service, slug: str) -> bool:
-    """Connect, with somebody's agreement where the server wants it; whether the service is connected."""
+    """Connect, with somebody's agreement where the server wants it; whether the service is
+    connected."""
     for _ in range(AUTHORIZATIONS):
         service.call("POST", f"/v1/mcp-servers/{slug}/connect")
         status = service.call("GET", f"/v1/mcp-servers/{slug}/status")
@@ -113,7 +117,8 @@ def calls(service: Service, slug: str) -> list[Json]:
 
 
 def arguments(tool: Json, listed: list[Json]) -> Json:
-    """Something for each parameter that is required; for one of which the suite wants to see a schema, that."""
+    """Something for each parameter that is required; for one of which the suite wants to see a
+    schema, that."""
     schema = tool["parameters"]
     shown: Json = next((other["parameters"] for other in listed if "2020_12" in other["name"]), {})
     required = {name: schema["properties"].get(name, {}).get("type") for name in schema.get("required", ())}
@@ -121,7 +126,8 @@ def arguments(tool: Json, listed: list[Json]) -> Json:
 
 
 def run(service: Service, slug: str) -> None:
-    """An agent calls the tools one after the other, and is authorized again where a server wants more rights."""
+    """An agent calls the tools one after the other, and is authorized again where a server wants
+    more rights."""
     turns = [{"text": "", "calls": [call]} for call in calls(service, slug)]
     script = {"turns": [*turns, {"text": "Done.", "calls": []}]}
     (service.home / "scripted").mkdir(exist_ok=True)

@@ -1,10 +1,12 @@
 """A LangChain agent over the gateway, in the environment `.venv-frameworks`.
 
-    langchain_agent.py URL TOKEN CALLS → {"tools": names that the model is shown, "results": what it is told, "answer": text}
+    langchain_agent.py URL TOKEN CALLS → {"tools": names that the model is shown, "results": what it
+    is told, "answer": text}
 
 The agent is that of the gateway's guide: its block is `chain.py` on PYTHONPATH.
 
-CALLS is JSON, `[[tool, arguments], …]`: what the model asks for, one call a turn, before it says that it is done.
+CALLS is JSON, `[[tool, arguments], …]`: what the model asks for, one call a turn, before it says
+that it is done.
 """
 
 import asyncio

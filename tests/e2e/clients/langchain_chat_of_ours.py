@@ -1,6 +1,8 @@
-"""LangChain's ChatOpenAI with agents of Dragoman as its models, in the environment `.venv-frameworks`.
+"""LangChain's ChatOpenAI with agents of Dragoman as its models, in the environment
+`.venv-frameworks`.
 
-langchain_chat_of_ours.py URL KEY → {"told": text, "streamed": text, "shaped": object, "output": text, "called": cities}
+langchain_chat_of_ours.py URL KEY → {"told": text, "streamed": text, "shaped": object, "output":
+text, "called": cities}
 """
 
 import json

@@ -1,9 +1,11 @@
-"""What the official conformance suite runs as the client under test where an enterprise manages the authorization.
+"""What the official conformance suite runs as the client under test where an enterprise manages the
+authorization.
 
     python -m tests.e2e.clients.managed_client URL
 
-The suite gives the client an ID token. Its identity provider has no page to sign in at and publishes no keys, so that no browser
-can sign in there: this program stores the token as the end of a sign-in does, and the service's MCP client does the rest.
+The suite gives the client an ID token. Its identity provider has no page to sign in at and
+publishes no keys, so that no browser can sign in there: this program stores the token as the end of
+a sign-in does, and the service's MCP client does the rest.
 """
 
 import asyncio

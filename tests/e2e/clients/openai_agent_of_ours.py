@@ -1,4 +1,5 @@
-"""An agent of the OpenAI Agents SDK whose model is an agent of Dragoman, in the environment `.venv-frameworks`.
+"""An agent of the OpenAI Agents SDK whose model is an agent of Dragoman, in the environment
+`.venv-frameworks`.
 
     openai_agent_of_ours.py URL KEY MODEL WIRE → {"output": text, "called": cities}
 

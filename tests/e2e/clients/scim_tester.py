@@ -1,4 +1,5 @@
-"""Runs an independent tester of SCIM servers; prints what it found as JSON. Runs in the peers' environment.
+"""Runs an independent tester of SCIM servers; prints what it found as JSON. Runs in the peers'
+environment.
 
 Arguments: the address of SCIM, and the token."""
 

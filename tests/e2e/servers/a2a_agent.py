@@ -1,7 +1,9 @@
-"""A remote agent by A2A's own library: python a2a_agent.py LOG BINDING DESCRIPTION. It prints its address.
+"""A remote agent by A2A's own library: python a2a_agent.py LOG BINDING DESCRIPTION. It prints its
+address.
 
-It echoes messages, asks where the text is `ask` or `sign in`, fails where it is `fail`, does not end where it is `wait`, waits
-for the file where it is `gate FILE`, and gives files where it is `files`."""
+It echoes messages, asks where the text is `ask` or `sign in`, fails where it is `fail`, does not
+end where it is `wait`, waits for the file where it is `gate FILE`, and gives files where it is
+`files`."""
 
 import asyncio
 import socket

@@ -1,8 +1,10 @@
-"""An MCP server over stdio (2025-11-25, standard library only) whose one tool says of itself what a file holds.
+"""An MCP server over stdio (2025-11-25, standard library only) whose one tool says of itself what a
+file holds.
 
     changing_server.py FILE
 
-`look` answers "seen"; with `rewrite` it first writes that into the file, and with `announce` says that its tools changed.
+`look` answers "seen"; with `rewrite` it first writes that into the file, and with `announce` says
+that its tools changed.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""A command that is no MCP server in one of several ways: `exits`, `rubbish`, `silent`. Its second argument marks the process."""
+"""A command that is no MCP server in one of several ways: `exits`, `rubbish`, `silent`. Its second
+argument marks the process."""
 
 import sys
 

@@ -1,5 +1,6 @@
-"""An MCP server (2025-11-25, standard library only) that, once it has listed its tools, says without end what its first argument
-names. The second is `stdio`, or `http` or `sse`: then it prints the port on which it listens."""
+"""An MCP server (2025-11-25, standard library only) that, once it has listed its tools, says
+without end what its first argument names. The second is `stdio`, or `http` or `sse`: then it prints
+the port on which it listens."""
 
 import json
 import os

@@ -1,5 +1,6 @@
-"""An MCP server over stdio (2025-11-25, standard library only) whose tool `go` answers what its argument names: results that are much
-work for the client, though none is larger than two megabytes."""
+"""An MCP server over stdio (2025-11-25, standard library only) whose tool `go` answers what its
+argument names: results that are much work for the client, though none is larger than two
+megabytes."""
 
 import json
 import sys

@@ -1,5 +1,6 @@
-"""An MCP server over stdio (2025-11-25, standard library only) that prints its environment to stderr, as some do when they
-start. `look` answers, `held_look` never does, `crash` ends the process with a traceback."""
+"""An MCP server over stdio (2025-11-25, standard library only) that prints its environment to
+stderr, as some do when they start. `look` answers, `held_look` never does, `crash` ends the process
+with a traceback."""
 
 import json
 import os

@@ -1,5 +1,6 @@
-"""An MCP server over stdio (2025-11-25, standard library only) with a thousand tools, a hundred on each page of its list. Each answers
-with its name and argument. The title of a tool has words that neither its name nor its description has."""
+"""An MCP server over stdio (2025-11-25, standard library only) with a thousand tools, a hundred on
+each page of its list. Each answers with its name and argument. The title of a tool has words that
+neither its name nor its description has."""
 
 import json
 import sys

@@ -2,9 +2,10 @@
 
     planting_server.py TEXTS
 
-TEXTS is a file with a JSON object of texts by name. Every tool takes the `name` of one: `say` answers with it, `refuse` fails
-with it, `break` answers with a JSON-RPC error that quotes it, `report` tells it as its progress and answers with something
-else, `shape` has it in its structured content only. `keep` takes any text.
+TEXTS is a file with a JSON object of texts by name. Every tool takes the `name` of one: `say`
+answers with it, `refuse` fails with it, `break` answers with a JSON-RPC error that quotes it,
+`report` tells it as its progress and answers with something else, `shape` has it in its structured
+content only. `keep` takes any text.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""An MCP server over streamable HTTP with everything that the official conformance suite asks a server for, of both
-generations: `python reference_server.py PORT`. What its tools are called, and answer, is the suite's."""
+"""An MCP server over streamable HTTP with everything that the official conformance suite asks a
+server for, of both generations: `python reference_server.py PORT`. What its tools are called, and
+answer, is the suite's."""
 
 import base64
 import json

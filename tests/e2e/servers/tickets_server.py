@@ -1,4 +1,5 @@
-"""An MCP server over stdio (2025-11-25, standard library only) with the tools of a help desk, of which each answers with a line."""
+"""An MCP server over stdio (2025-11-25, standard library only) with the tools of a help desk, of
+which each answers with a line."""
 
 import json
 import sys

@@ -1,9 +1,11 @@
-"""An MCP server over stdio (2025-11-25, standard library only) that writes what happens to it into a log file.
+"""An MCP server over stdio (2025-11-25, standard library only) that writes what happens to it into
+a log file.
 
     watched_server.py LOG
 
-Tools: `look` reads only, `note` changes something, `put` does so and may be repeated; `held_look` and `held_note` are as
-the first two, and answer once the file named by their argument `gate` exists; `refuse` fails.
+Tools: `look` reads only, `note` changes something, `put` does so and may be repeated; `held_look`
+and `held_note` are as the first two, and answer once the file named by their argument `gate`
+exists; `refuse` fails.
 """
 
 import json

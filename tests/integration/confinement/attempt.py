@@ -1,4 +1,5 @@
-"""Attempts of a hostile program, by name. One that raises OSError was denied; one that returns has succeeded.
+"""Attempts of a hostile program, by name. One that raises OSError was denied; one that returns has
+succeeded.
 
 Standard library only: these modules run in confined processes."""
 
@@ -48,5 +49,6 @@ def append(path: str) -> None:
 
 
 def require_real(path: str) -> None:
-    """Directories may be there without what is in them, in a file system that only this process sees."""
+    """Directories may be there without what is in them, in a file system that only this process
+    sees."""
     os.stat(path)

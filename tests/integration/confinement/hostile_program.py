@@ -2,8 +2,8 @@
 
     COMMAND DIRECTORY WORLD [serve]
 
-COMMAND is that of `world.py`. WORLD is JSON with the paths and processes of a `World`. With `serve` it is an MCP server,
-and writes to outcomes.json in its HOME.
+COMMAND is that of `world.py`. WORLD is JSON with the paths and processes of a `World`. With `serve`
+it is an MCP server, and writes to outcomes.json in its HOME.
 """
 
 import json

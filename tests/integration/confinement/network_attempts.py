@@ -1,5 +1,5 @@
-"""What a server with an allowlist of hosts attempts, past its proxy and through it. A program of its own, standard library
-only: `PROGRAM WORLD` writes what came of each attempt as JSON."""
+"""What a server with an allowlist of hosts attempts, past its proxy and through it. A program of
+its own, standard library only: `PROGRAM WORLD` writes what came of each attempt as JSON."""
 
 import ctypes
 import json

@@ -1,5 +1,6 @@
-"""Control groups of started processes: entering and ending on a real kernel, limits and delegation on directories that look
-like a group that systemd delegated (this needs a machine whose memory and pids controllers are of version 2)."""
+"""Control groups of started processes: entering and ending on a real kernel, limits and delegation
+on directories that look like a group that systemd delegated (this needs a machine whose memory and
+pids controllers are of version 2)."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""What servers with an allowlist do to their proxy holds up neither the service nor other servers."""
+"""What servers with an allowlist do to their proxy holds up neither the service nor other
+servers."""
 
 import asyncio
 import errno

@@ -38,7 +38,8 @@ for _ in range(3):
         os._exit(0)
 while True: time.sleep(60)
 """
-"""Three processes with sessions of their own, adopted by whoever is above, deaf to polite signals."""
+"""Three processes with sessions of their own, adopted by whoever is above, deaf to polite
+signals."""
 
 
 @pytest.fixture(scope="module")

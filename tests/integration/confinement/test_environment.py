@@ -1,4 +1,5 @@
-"""A server's variables act on the server alone: what starts it, outside of its confinement, never has them."""
+"""A server's variables act on the server alone: what starts it, outside of its confinement, never
+has them."""
 
 import asyncio
 import os

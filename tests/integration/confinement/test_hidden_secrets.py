@@ -1,4 +1,5 @@
-"""Secrets of a process that serves are not in its environment, and others of its user cannot look into it."""
+"""Secrets of a process that serves are not in its environment, and others of its user cannot look
+into it."""
 
 import json
 import os

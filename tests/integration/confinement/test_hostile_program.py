@@ -1,4 +1,5 @@
-"""What a confined process attempts and must not be able to do, on each profile that this machine holds."""
+"""What a confined process attempts and must not be able to do, on each profile that this machine
+holds."""
 
 import json
 import os

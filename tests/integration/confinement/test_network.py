@@ -1,5 +1,5 @@
-"""A server with an allowlist of hosts reaches these through our proxy, and nothing else, on each profile with a network of
-its own. A server without network reaches nothing on any profile."""
+"""A server with an allowlist of hosts reaches these through our proxy, and nothing else, on each
+profile with a network of its own. A server without network reaches nothing on any profile."""
 
 import asyncio
 import json

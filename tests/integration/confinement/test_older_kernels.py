@@ -1,4 +1,5 @@
-"""What an older kernel or a special bubblewrap lacks is not promised, and is refused by other means where there are any."""
+"""What an older kernel or a special bubblewrap lacks is not promised, and is refused by other means
+where there are any."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
-"""A server that changes its own installation does not open more by it at its next start; code that is built reaches little of
-the operator's files."""
+"""A server that changes its own installation does not open more by it at its next start; code that
+is built reaches little of the operator's files."""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""What the process of one person can leave for that of another: nothing, on each profile that this machine holds."""
+"""What the process of one person can leave for that of another: nothing, on each profile that this
+machine holds."""
 
 import os
 import sys

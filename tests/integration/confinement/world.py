@@ -1,4 +1,5 @@
-"""A HOME with keys, another server, sockets and a confined process among them, for tests of confinement."""
+"""A HOME with keys, another server, sockets and a confined process among them, for tests of
+confinement."""
 
 import asyncio
 import json
@@ -148,7 +149,8 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def launched(
     options: Sequence[str], *command: str, cwd: Path, environment: Mapping[str, str] | None = None
 ) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
-    """A launcher with its command, and the writing end of its lifeline, which is closed at the end."""
+    """A launcher with its command, and the writing end of its lifeline, which is closed at the
+    end."""
     end, lifeline = os.pipe()
     process = subprocess.Popen(
         [*LAUNCHER, "--lifeline", str(end), "--grace", "0.5", *options, "--", *command],

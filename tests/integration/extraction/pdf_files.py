@@ -1,4 +1,5 @@
-"""Small PDF files, made by hand: pages of text, scans without any, and files that are after the reader."""
+"""Small PDF files, made by hand: pages of text, scans without any, and files that are after the
+reader."""
 
 import io
 import zlib

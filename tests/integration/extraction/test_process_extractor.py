@@ -1,4 +1,5 @@
-"""Text out of real documents, in real child processes: what is read, what is refused, and that bombs harm nobody."""
+"""Text out of real documents, in real child processes: what is read, what is refused, and that
+bombs harm nobody."""
 
 import asyncio
 import os
@@ -177,7 +178,8 @@ async def test_an_html_bomb_ends_with_its_child_and_the_next_document_is_read(
 ) -> None:
     await read(extractor, b"warm", "text/plain")
 
-    # Some are defused rather than refused: then there is a text, of a size that its source explains.
+    # Some are defused rather than refused: then there is a text, of a size that its source
+    # explains.
     outcome = await asyncio.gather(extractor.extract(bomb, "text/html", timeout_s=3), return_exceptions=True)
 
     match outcome[0]:

@@ -1,4 +1,5 @@
-"""A gateway session over one server that asks in the middle of calls, and clients that can be asked."""
+"""A gateway session over one server that asks in the middle of calls, and clients that can be
+asked."""
 
 import asyncio
 import json
@@ -24,8 +25,8 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import ApiKeyId, GatewayNoteId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.behavior import ElicitationPolicy, PassingPolicy
 from domain.mcp.client_request import ClientRequest, ClientRequestKind
-from domain.mcp.server import ElicitationPolicy, PassingPolicy
 from domain.policy.canary import CanaryToken
 from domain.policy.rules import ToolPolicies
 from domain.tools.result import ToolOutcome

@@ -24,7 +24,8 @@ ON_POSTGRES = {
     "test_threads_and_runs",
     "test_tool_policies",
 }
-"""Files of what stores and finds. The others are about what comes before tables: bodies, headers, roles."""
+"""Files of what stores and finds. The others are about what comes before tables: bodies, headers,
+roles."""
 ONLY_IN_MEMORY = {
     "test_verifying_names_the_event_that_was_edited": "edits a row behind the service's back",
     "test_a_run_is_started_in_the_background": "reads what no answer shows",
@@ -73,7 +74,8 @@ def tables(request: pytest.FixtureRequest) -> Iterator[Tables]:
 
 @pytest.fixture(scope="module")
 def harness(tables: Tables) -> Harness:
-    """A file's own: its clock goes on whenever it is read, and a day of it is over after some hundred tests."""
+    """A file's own: its clock goes on whenever it is read, and a day of it is over after some
+    hundred tests."""
     return Harness(tables)
 
 

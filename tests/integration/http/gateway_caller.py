@@ -1,4 +1,5 @@
-"""A client of the gateway over HTTP that says what a test tells it to, and what it needs to be let in."""
+"""A client of the gateway over HTTP that says what a test tells it to, and what it needs to be let
+in."""
 
 import json
 from collections.abc import Mapping

@@ -7,9 +7,9 @@ from domain.identity.role import Role
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A route with a request that works: placeholders of the path name things in the service, `foreign` says whether
-    there is something of ORG in it that another organization must not find, `platform` whether it takes a platform
-    key."""
+    """A route with a request that works: placeholders of the path name things in the service,
+    `foreign` says whether there is something of ORG in it that another organization must not find,
+    `platform` whether it takes a platform key."""
 
     method: str
     path: str

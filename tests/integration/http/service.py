@@ -1,4 +1,5 @@
-"""The service over HTTP: the app over the tables of a test, keys of every role in two organizations, and a worker."""
+"""The service over HTTP: the app over the tables of a test, keys of every role in two
+organizations, and a worker."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -225,8 +226,8 @@ class Service:
         token: str | None = token_of(Role.ADMIN),
         headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
-        """One request, with the key of ORG's admin unless another token (or None) is given. Its response is held to the
-        OpenAPI document."""
+        """One request, with the key of ORG's admin unless another token (or None) is given. Its
+        response is held to the OpenAPI document."""
         sent = dict(headers or {})
         if token is not None:
             sent["Authorization"] = f"Bearer {token}"
@@ -247,7 +248,8 @@ def a_service_container(tables: Tables, settings: Settings | None = None, **doub
 
 
 class Harness:
-    """An app over some tables. Building one is what costs time, so tests share it, each with fresh tables."""
+    """An app over some tables. Building one is what costs time, so tests share it, each with fresh
+    tables."""
 
     def __init__(
         self,
@@ -278,7 +280,8 @@ class Harness:
 
     @asynccontextmanager
     async def service(self) -> AsyncIterator[Service]:
-        """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin key."""
+        """A service with two organizations: ORG with a key of each role, OTHER_ORG with an admin
+        key."""
         files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))}, stderr="started\n")
         vars(self._connections).update(vars(InMemoryMcpConnections({"files": files})))
         worker, clock = self._container.run_queue(), self._container.clock()
@@ -327,7 +330,8 @@ def paths_of(problem: Mapping[str, object]) -> list[str]:
 
 @dataclass(slots=True)
 class Conversation:
-    """One request spoken in ASGI messages, so that a test decides when the body comes and when the client leaves.
+    """One request spoken in ASGI messages, so that a test decides when the body comes and when the
+    client leaves.
 
     `left` set means the client has gone. `on_chunk` is told of every part of the answer's body.
     """

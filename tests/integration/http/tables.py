@@ -53,7 +53,8 @@ class InMemoryTables:
 
 
 class PostgresTables:
-    """In a database of this URL, as the ordinary user that requests act as; `empty` deletes all its rows."""
+    """In a database of this URL, as the ordinary user that requests act as; `empty` deletes all its
+    rows."""
 
     def __init__(self, url: str, empty: Callable[[], None]) -> None:
         self.state = InMemoryState()

@@ -1,4 +1,5 @@
-"""Tasks of A2A at the edge: both bindings, keys and roles as everywhere, contexts, states, and errors of the protocol."""
+"""Tasks of A2A at the edge: both bindings, keys and roles as everywhere, contexts, states, and
+errors of the protocol."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""Push notification configs of A2A at the edge: both bindings, whose they are, and which addresses are refused."""
+"""Push notification configs of A2A at the edge: both bindings, whose they are, and which addresses
+are refused."""
 
 from typing import Any
 

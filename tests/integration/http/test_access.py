@@ -229,7 +229,8 @@ async def names(service: Service, team: str | None) -> dict[str, str]:
     server = await service.call("POST", "/v1/mcp-servers", json={**SERVER_BODY, "slug": "files", "team": team})
     await service.call("POST", "/v1/mcp-servers/files/refresh")
     agent = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "guide", "team": team})
-    # The run stands on a thread of its own, so that the other thread is free and the agent's other names too.
+    # The run stands on a thread of its own, so that the other thread is free and the agent's other
+    # names too.
     busy = await service.call("POST", "/v1/agents", json={**AGENT_BODY, "name": "busy", "team": team})
     await service.call("POST", "/v1/secrets", json={"name": "ONLY_HERE", "value": "a value"})
     workflow = await service.call("POST", "/v1/workflows", json={**WORKFLOW_BODY, "name": "only ours", "team": team})

@@ -1,4 +1,5 @@
-"""Secrets that people give for themselves over HTTP: the API, the page of the console, and what waits for them."""
+"""Secrets that people give for themselves over HTTP: the API, the page of the console, and what
+waits for them."""
 
 import html
 

@@ -1,5 +1,5 @@
-"""A person's own accounts at MCP servers over HTTP: the API, the pages of the console, and the way back from the
-authorization server."""
+"""A person's own accounts at MCP servers over HTTP: the API, the pages of the console, and the way
+back from the authorization server."""
 
 import html
 from dataclasses import replace
@@ -38,8 +38,8 @@ TICKETS = {
 
 
 async def people(service: Service) -> None:
-    """Ann and Ben, and a server that is used with their own accounts. Their tokens have users' ids, as those of an identity
-    provider do."""
+    """Ann and Ben, and a server that is used with their own accounts. Their tokens have users' ids,
+    as those of an identity provider do."""
     for token in (ANN, BEN):
         key = a_key(ApiKeyId(token.replace("dgm", "usr")), token=token, role=Role.VIEWER)
         service.state.keys[key.id] = key
@@ -53,7 +53,8 @@ async def account(service: Service, token: str) -> dict[str, object]:
 
 
 async def begun(service: Service, token: str) -> tuple[str, dict[str, str]]:
-    """The person presses Connect: the way back that the authorization server will take, and the browser's cookie."""
+    """The person presses Connect: the way back that the authorization server will take, and the
+    browser's cookie."""
     answer = await browse(service, "POST", "/console/accounts/tickets/connect", headers=await signed_in(service, token))
     assert answer.status_code == 200, answer.text
     state = parse_qs(urlsplit(answer.headers["hx-redirect"]).query)["state"][0]

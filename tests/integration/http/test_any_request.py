@@ -1,5 +1,5 @@
-"""Requests of every shape that the OpenAPI document allows, and of many that it does not, as every role: whatever is sent, the
-answer is one that the document names, and never a fault of ours."""
+"""Requests of every shape that the OpenAPI document allows, and of many that it does not, as every
+role: whatever is sent, the answer is one that the document names, and never a fault of ours."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,8 @@ class Attempt:
             case.path_parameters = {**(case.path_parameters or {}), **self._aimed(case)}
         request: dict[str, Any] = dict(case.as_transport_kwargs(base_url="http://testserver.local"))
         request.pop("cookies", None)
-        # What is neither a form nor JSON is sent as it is; whatever was made for it that is not text is nothing to send.
+        # What is neither a form nor JSON is sent as it is; whatever was made for it that is not
+        # text is nothing to send.
         if "data" in request and not isinstance(request["data"], Mapping):
             raw = request.pop("data")
             request["content"] = raw if isinstance(raw, bytes | str) else repr(raw)

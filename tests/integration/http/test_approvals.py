@@ -1,4 +1,5 @@
-"""Approvals over HTTP: listed, decided by their own route or with their run, and refused with codes."""
+"""Approvals over HTTP: listed, decided by their own route or with their run, and refused with
+codes."""
 
 from typing import Any
 

@@ -1,5 +1,5 @@
-"""Approvals that policy leaves to named people: over the API, for runs and gateway sessions, one by one and with their run,
-and in the console."""
+"""Approvals that policy leaves to named people: over the API, for runs and gateway sessions, one by
+one and with their run, and in the console."""
 
 from typing import Any, cast
 

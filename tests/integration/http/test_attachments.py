@@ -1,4 +1,5 @@
-"""Images and files of messages over HTTP: attached inline or as sources of the thread, and where their bytes are shown."""
+"""Images and files of messages over HTTP: attached inline or as sources of the thread, and where
+their bytes are shown."""
 
 import base64
 

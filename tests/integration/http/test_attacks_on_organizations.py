@@ -1,5 +1,5 @@
-"""Attacks on the wall between organizations over HTTP, beside the walk of every route in test_access: filters, cursors,
-and naming another organization instead of one's own."""
+"""Attacks on the wall between organizations over HTTP, beside the walk of every route in
+test_access: filters, cursors, and naming another organization instead of one's own."""
 
 import pytest
 

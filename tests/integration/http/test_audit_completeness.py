@@ -1,4 +1,5 @@
-"""Every route that changes something: which entry of the audit trail it leaves, or why it leaves none."""
+"""Every route that changes something: which entry of the audit trail it leaves, or why it leaves
+none."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Requests that cannot be taken: each gets a problem document with a code, in bounded time, and changes nothing."""
+"""Requests that cannot be taken: each gets a problem document with a code, in bounded time, and
+changes nothing."""
 
 import logging
 from collections.abc import AsyncGenerator

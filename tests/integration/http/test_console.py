@@ -1,4 +1,5 @@
-"""The console's doors: who gets in, what comes from elsewhere, what a browser is allowed to do with a page."""
+"""The console's doors: who gets in, what comes from elsewhere, what a browser is allowed to do with
+a page."""
 
 import html
 import re

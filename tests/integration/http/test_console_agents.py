@@ -1,4 +1,5 @@
-"""Agents in the console: lists and pages for everybody, changes for admins, and two of them at once."""
+"""Agents in the console: lists and pages for everybody, changes for admins, and two of them at
+once."""
 
 import html
 import re
@@ -32,7 +33,8 @@ async def guide_of(service: Service, **settings: object) -> str:
 
 
 def fields_of(page: httpx.Response, after: str = 'id="agent-form"') -> dict[str, str]:
-    """What a browser would send of the form as it stands; it begins behind some text of the page."""
+    """What a browser would send of the form as it stands; it begins behind some text of the
+    page."""
     form = re.sub(r"<template.*?</template>", "", page.text.partition(after)[2], flags=re.DOTALL)
     values: dict[str, str] = {}
     for tag in re.findall(r"<input [^>]*>", form):

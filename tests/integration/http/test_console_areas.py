@@ -1,4 +1,5 @@
-"""Areas of the console over the same use cases as the API: schedules, threads, files, gateway sessions, budgets, stops."""
+"""Areas of the console over the same use cases as the API: schedules, threads, files, gateway
+sessions, budgets, stops."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""The chat's pages: conversations by their first words, their messages, and a message that starts a run."""
+"""The chat's pages: conversations by their first words, their messages, and a message that starts a
+run."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""What the API can do, the console can do: docs/console-coverage.md has a row for each operation of the OpenAPI document."""
+"""What the API can do, the console can do: docs/console-coverage.md has a row for each operation of
+the OpenAPI document."""
 
 import re
 from pathlib import Path

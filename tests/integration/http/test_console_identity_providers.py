@@ -1,4 +1,5 @@
-"""Identity providers in the console: added, changed, tested and deleted by admins, and no secret comes back."""
+"""Identity providers in the console: added, changed, tested and deleted by admins, and no secret
+comes back."""
 
 import re
 from typing import cast

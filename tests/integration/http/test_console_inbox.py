@@ -1,4 +1,5 @@
-"""The inbox: what waits for people in one list, each with its form, decided one by one and many at a time."""
+"""The inbox: what waits for people in one list, each with its form, decided one by one and many at
+a time."""
 
 import html
 import json

@@ -1,4 +1,5 @@
-"""Many items of the inbox at a time: calls, tools in quarantine, and questions that one node asks in many runs."""
+"""Many items of the inbox at a time: calls, tools in quarantine, and questions that one node asks
+in many runs."""
 
 import re
 

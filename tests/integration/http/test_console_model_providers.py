@@ -1,4 +1,5 @@
-"""A model provider edited in the console: only what was changed is saved, and its key never comes back."""
+"""A model provider edited in the console: only what was changed is saved, and its key never comes
+back."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Pages by which servers and runs are operated: a tool tried out, the calls of a server, two runs compared."""
+"""Pages by which servers and runs are operated: a tool tried out, the calls of a server, two runs
+compared."""
 
 import csv
 import html

@@ -1,4 +1,5 @@
-"""People in the console: users and their access, and groups with their members and claims, for admins."""
+"""People in the console: users and their access, and groups with their members and claims, for
+admins."""
 
 import html
 

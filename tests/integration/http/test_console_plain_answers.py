@@ -1,4 +1,5 @@
-"""Pages of the console that say what is so in plain words, in place of an id, a raw word or a refusal."""
+"""Pages of the console that say what is so in plain words, in place of an id, a raw word or a
+refusal."""
 
 import html
 

@@ -1,4 +1,5 @@
-"""The console's pages of MCP registries: search, an entry with its inputs, a server registered from it, and newer versions."""
+"""The console's pages of MCP registries: search, an entry with its inputs, a server registered from
+it, and newer versions."""
 
 from collections.abc import AsyncIterator
 
@@ -41,7 +42,8 @@ def a_document(version: str = "1.2.0") -> JsonObject:
 
 
 class OneRegistry:
-    """`ours`, with one entry whose latest version a test sets; `is_away` while it does not answer."""
+    """`ours`, with one entry whose latest version a test sets; `is_away` while it does not
+    answer."""
 
     def __init__(self) -> None:
         self.latest = "1.2.0"

@@ -1,4 +1,5 @@
-"""The console's pages for adding, importing and operating MCP servers: what they save, refuse and never show."""
+"""The console's pages for adding, importing and operating MCP servers: what they save, refuse and
+never show."""
 
 import html
 import json

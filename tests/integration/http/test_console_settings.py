@@ -1,4 +1,5 @@
-"""The organization's settings, secrets and model providers in the console: for admins alone, and nothing secret comes back."""
+"""The organization's settings, secrets and model providers in the console: for admins alone, and
+nothing secret comes back."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""What the console says of an action: that it was done, and nothing of that where it was refused."""
+"""What the console says of an action: that it was done, and nothing of that where it was
+refused."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Servers in trouble in the console: a few on the overview, all behind a link, in words that are true."""
+"""Servers in trouble in the console: a few on the overview, all behind a link, in words that are
+true."""
 
 import re
 

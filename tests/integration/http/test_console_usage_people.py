@@ -1,4 +1,5 @@
-"""Usage by who started runs, in the console: sums with names, a chart, and a table for spreadsheets."""
+"""Usage by who started runs, in the console: sums with names, a chart, and a table for
+spreadsheets."""
 
 import csv
 import re

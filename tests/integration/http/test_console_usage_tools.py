@@ -20,7 +20,8 @@ TABLE = "/console/usage-tools.csv"
 
 
 def sealed_calls(service: Service, days: Sequence[int] = (0,)) -> date:
-    """Two calls of one tool and a failed one of another on each of the days before today, which are sealed."""
+    """Two calls of one tool and a failed one of another on each of the days before today, which are
+    sealed."""
     now = service.clock.now()
     executed, failed = AuditAction.TOOL_EXECUTED, AuditAction.TOOL_FAILED
     for before in days:

@@ -1,4 +1,5 @@
-"""Webhooks in the console and over the API: receivers, deliveries to all of them, and sending one again."""
+"""Webhooks in the console and over the API: receivers, deliveries to all of them, and sending one
+again."""
 
 from dataclasses import replace
 
@@ -17,7 +18,8 @@ OTHER = "other.example.com:443"
 
 
 def with_deliveries(service: Service) -> tuple[WebhookDelivery, ...]:
-    """A failed one, a delivered one to another receiver, and a notice of the inbox; of which the last is the newest."""
+    """A failed one, a delivered one to another receiver, and a notice of the inbox; of which the
+    last is the newest."""
     failed = replace(a_delivery(1), last_error="The receiver answered HTTP 404.")
     delivered = replace(a_delivery(2, state=DeliveryState.DELIVERED, delivered_at_s=9), receiver=OTHER)
     notice = replace(

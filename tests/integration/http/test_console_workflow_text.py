@@ -1,4 +1,5 @@
-"""The text of a workflow's version in the console: comments stay, and are compared and restored with their version."""
+"""The text of a workflow's version in the console: comments stay, and are compared and restored
+with their version."""
 
 import html
 

@@ -1,4 +1,5 @@
-"""The gateway on the wire: who is let in, which generation is spoken, what is listed, called, refused and kept."""
+"""The gateway on the wire: who is let in, which generation is spoken, what is listed, called,
+refused and kept."""
 
 from dataclasses import replace
 

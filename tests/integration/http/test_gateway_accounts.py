@@ -1,4 +1,5 @@
-"""Clients of the gateway whose person has not connected an account: who is asked, and what the others read."""
+"""Clients of the gateway whose person has not connected an account: who is asked, and what the
+others read."""
 
 import asyncio
 from dataclasses import replace

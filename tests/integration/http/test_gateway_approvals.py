@@ -1,4 +1,5 @@
-"""Calls of gateway sessions that need an approval: asked for, decided, made once, told of their denial."""
+"""Calls of gateway sessions that need an approval: asked for, decided, made once, told of their
+denial."""
 
 from collections.abc import Mapping
 from typing import Any, cast

@@ -1,4 +1,5 @@
-"""MCP Apps through the gateway: whose apps a client reads, which tools it is shown, and what apps may call."""
+"""MCP Apps through the gateway: whose apps a client reads, which tools it is shown, and what apps
+may call."""
 
 from typing import Any
 
@@ -30,7 +31,8 @@ def says(text: str) -> McpReply:
 
 
 def a_clock(slug: str, **more: JsonObject) -> InMemoryMcpServer:
-    """A server with an app for its tool `time`, a tool `tick` for the app only, and `wind` for models only."""
+    """A server with an app for its tool `time`, a tool `tick` for the app only, and `wind` for
+    models only."""
     tools = {"time": LINKED, "tick": FOR_APPS, "wind": FOR_MODELS, **more}
     page = {"uri": URI, "mimeType": "text/html;profile=mcp-app", "text": slug}
     return InMemoryMcpServer(

@@ -1,5 +1,5 @@
-"""Clients of the older generation and the ids that their handshakes give them: any process knows them by that, and nobody else
-can use it."""
+"""Clients of the older generation and the ids that their handshakes give them: any process knows
+them by that, and nobody else can use it."""
 
 from dataclasses import replace
 

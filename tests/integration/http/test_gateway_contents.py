@@ -1,4 +1,5 @@
-"""Resources, prompts and completion of servers through the gateway: under which names, for whom, and what is refused."""
+"""Resources, prompts and completion of servers through the gateway: under which names, for whom,
+and what is refused."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,5 +1,5 @@
-"""Which error each generation of the protocol gives for what, in one table; and how a client without a token is told where to
-learn more (RFC 6750, RFC 9728)."""
+"""Which error each generation of the protocol gives for what, in one table; and how a client
+without a token is told where to learn more (RFC 6750, RFC 9728)."""
 
 import re
 from typing import Any
@@ -32,7 +32,8 @@ MISMATCH, UNSUPPORTED, NO_RESOURCE = -32020, -32022, -32002
 METADATA = "/.well-known/oauth-protected-resource"
 
 CASES: dict[str, tuple[str, Json, tuple[int, int] | None, tuple[int, int] | None]] = {
-    # what is asked: method, parameters, (status, code) until 2025-11-25, (status, code) from 2026-07-28
+    # what is asked: method, parameters, (status, code) until 2025-11-25, (status, code) from
+    # 2026-07-28
     "a method of nobody": ("no/such", {}, (200, NO_METHOD), (404, NO_METHOD)),
     "a handshake": ("initialize", {"protocolVersion": LEGACY}, None, (404, NO_METHOD)),
     "a ping": ("ping", {}, None, (404, NO_METHOD)),
@@ -155,7 +156,8 @@ async def test_who_has_no_token_is_led_to_a_document_that_describes_just_this_re
         described = await service.client.get(path)
         assert (described.status_code, described.headers["content-type"]) == (200, "application/json")
         document = described.json()
-        # Required, and the very identifier that clients use (section 3.3); https, without a fragment (section 1.2).
+        # Required, and the very identifier that clients use (section 3.3); https, without a
+        # fragment (section 1.2).
         assert document["resource"] == f"https://{HOST}/mcp"
         assert document["bearer_methods_supported"] == ["header"]
         assert document["resource_name"]

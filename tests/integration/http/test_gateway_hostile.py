@@ -1,4 +1,5 @@
-"""Requests to the gateway that nobody well-behaved sends: each is answered, soon, with an error that says what is wrong."""
+"""Requests to the gateway that nobody well-behaved sends: each is answered, soon, with an error
+that says what is wrong."""
 
 import asyncio
 import json
@@ -154,8 +155,8 @@ class Heard:
 
 
 async def sent(caller: Caller, body: object, *headers: tuple[bytes, bytes]) -> Heard:
-    """A request with just these headers, in this order, beside those that every request has unless they are given; past
-    any client that would tidy them."""
+    """A request with just these headers, in this order, beside those that every request has unless
+    they are given; past any client that would tidy them."""
     base = {
         "host": HOST,
         "content-type": "application/json",

@@ -1,4 +1,5 @@
-"""A client that leaves while its call is under way: of the older generation the call goes on, of the newer it is cancelled."""
+"""A client that leaves while its call is under way: of the older generation the call goes on, of
+the newer it is cancelled."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""What servers log about calls of the gateway: told on the stream of the call, to who asked for it."""
+"""What servers log about calls of the gateway: told on the stream of the call, to who asked for
+it."""
 
 import json
 

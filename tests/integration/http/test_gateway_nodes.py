@@ -1,4 +1,5 @@
-"""Gateway sessions over nodes of a workflow run: what they open, whose policies hold, what is refused, and their end."""
+"""Gateway sessions over nodes of a workflow run: what they open, whose policies hold, what is
+refused, and their end."""
 
 from dataclasses import replace
 
@@ -21,7 +22,8 @@ from tests.integration.http.test_workflows import STORY
 
 @pytest.fixture
 async def run_id(service: Service) -> str:
-    """A run of the story, whose servers and agents there are; the agent `guide` may use nothing of its own."""
+    """A run of the story, whose servers and agents there are; the agent `guide` may use nothing of
+    its own."""
     await an_agent(service)
     await an_agent(service, "guide", mcp_servers=[], tools=[])
     await service.call("POST", "/v1/secrets", json={"name": "WEATHER_KEY", "value": "a value nobody sees"})

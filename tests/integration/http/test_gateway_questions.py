@@ -1,5 +1,5 @@
-"""What servers ask in the middle of a gateway call: who is asked, who may answer, and what becomes of questions that nobody
-answers; without HTTP, whose test client waits for whole answers."""
+"""What servers ask in the middle of a gateway call: who is asked, who may answer, and what becomes
+of questions that nobody answers; without HTTP, whose test client waits for whole answers."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""What the gateway passes on of tools and results as their server says it, and what it keeps to itself."""
+"""What the gateway passes on of tools and results as their server says it, and what it keeps to
+itself."""
 
 from typing import Any
 

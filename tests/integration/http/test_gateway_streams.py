@@ -1,4 +1,5 @@
-"""What clients of the gateway are told without asking: that lists and resources changed, for as long as they may see them."""
+"""What clients of the gateway are told without asking: that lists and resources changed, for as
+long as they may see them."""
 
 import asyncio
 import json

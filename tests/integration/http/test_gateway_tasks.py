@@ -1,4 +1,5 @@
-"""Agents called as tasks, in both generations: what a client is told of a run that it does not wait for."""
+"""Agents called as tasks, in both generations: what a client is told of a run that it does not wait
+for."""
 
 import asyncio
 import json

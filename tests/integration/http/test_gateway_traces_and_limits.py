@@ -1,4 +1,5 @@
-"""What a gateway call leaves in a trace and carries to its server, and how many a session may make."""
+"""What a gateway call leaves in a trace and carries to its server, and how many a session may
+make."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""Impersonation over HTTP and in the console: what it may do, where it is named, who sees and ends it."""
+"""Impersonation over HTTP and in the console: what it may do, where it is named, who sees and ends
+it."""
 
 import html
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""OpenAI's protocols at the edge: keys, roles and organizations as everywhere, errors in that API's form."""
+"""OpenAI's protocols at the edge: keys, roles and organizations as everywhere, errors in that API's
+form."""
 
 import pytest
 

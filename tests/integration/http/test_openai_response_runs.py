@@ -1,4 +1,5 @@
-"""Responses at the edge: what they wait for, which others they may follow, and which tools they are given."""
+"""Responses at the edge: what they wait for, which others they may follow, and which tools they are
+given."""
 
 from dataclasses import replace
 from typing import Any

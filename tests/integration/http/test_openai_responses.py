@@ -1,4 +1,5 @@
-"""Responses and conversations at the edge: roles and organizations, what a deletion takes along, streams that are cut."""
+"""Responses and conversations at the edge: roles and organizations, what a deletion takes along,
+streams that are cut."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""The OpenAPI document as types: what generators of clients need of every property, state, time and operation."""
+"""The OpenAPI document as types: what generators of clients need of every property, state, time and
+operation."""
 
 import re
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""Calls of the gateway that are held open until somebody decides about them; without HTTP, whose test client waits for whole
-answers."""
+"""Calls of the gateway that are held open until somebody decides about them; without HTTP, whose
+test client waits for whole answers."""
 
 import asyncio
 from dataclasses import replace

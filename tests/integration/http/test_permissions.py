@@ -1,4 +1,5 @@
-"""What each permission opens: every route with a key that has only its permission, and with one that lacks only it."""
+"""What each permission opens: every route with a key that has only its permission, and with one
+that lacks only it."""
 
 import pytest
 

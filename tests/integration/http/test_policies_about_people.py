@@ -1,4 +1,5 @@
-"""Rules for people and times over HTTP and in the console: saved, refused, warned about, and explained."""
+"""Rules for people and times over HTTP and in the console: saved, refused, warned about, and
+explained."""
 
 import html
 from urllib.parse import quote

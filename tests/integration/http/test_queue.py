@@ -1,4 +1,5 @@
-"""The queue over HTTP and in the console: lines, cancelling what waits, requeuing what no longer progresses."""
+"""The queue over HTTP and in the console: lines, cancelling what waits, requeuing what no longer
+progresses."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""What a model provider said about a failed run, in each protocol: operators and admins read it, others a neutral sentence."""
+"""What a model provider said about a failed run, in each protocol: operators and admins read it,
+others a neutral sentence."""
 
 from collections.abc import Awaitable, Callable
 

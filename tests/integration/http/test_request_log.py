@@ -1,4 +1,5 @@
-"""The request log: which requests have a line, at which level, with which ids, and what it never says."""
+"""The request log: which requests have a line, at which level, with which ids, and what it never
+says."""
 
 import json
 import logging

@@ -1,4 +1,5 @@
-"""Custom roles over HTTP: given to keys, people and rules, changed while they are in use, and never beyond one's own."""
+"""Custom roles over HTTP: given to keys, people and rules, changed while they are in use, and never
+beyond one's own."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""`auth` of MCP servers over HTTP: what is taken, what is shown, and coming back from an authorization server."""
+"""`auth` of MCP servers over HTTP: what is taken, what is shown, and coming back from an
+authorization server."""
 
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,4 +1,5 @@
-"""Resources and prompts of a server, listed and read under the policy of an agent: by the API and in the console."""
+"""Resources and prompts of a server, listed and read under the policy of an agent: by the API and
+in the console."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""`tls` of MCP servers over HTTP and in the console: what is taken, what is refused, what is shown."""
+"""`tls` of MCP servers over HTTP and in the console: what is taken, what is refused, what is
+shown."""
 
 from datetime import timedelta
 

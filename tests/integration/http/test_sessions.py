@@ -1,4 +1,5 @@
-"""Sessions over HTTP and in the console: who sees and ends which, and what an ended one is worth."""
+"""Sessions over HTTP and in the console: who sees and ends which, and what an ended one is
+worth."""
 
 import html
 

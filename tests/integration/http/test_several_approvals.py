@@ -1,4 +1,5 @@
-"""Approvals that several people must give: over the API, for runs and gateway sessions, and in the console."""
+"""Approvals that several people must give: over the API, for runs and gateway sessions, and in the
+console."""
 
 from dataclasses import replace
 from typing import Any, cast

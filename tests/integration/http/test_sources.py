@@ -1,4 +1,5 @@
-"""Sources over HTTP: uploaded as a form or raw, listed, downloaded harmlessly, deleted; too large ones refused on the way."""
+"""Sources over HTTP: uploaded as a form or raw, listed, downloaded harmlessly, deleted; too large
+ones refused on the way."""
 
 import hashlib
 import tracemalloc

@@ -1,4 +1,5 @@
-"""Streams of runs: complete, in order, resumable at every point, and over as soon as the client leaves."""
+"""Streams of runs: complete, in order, resumable at every point, and over as soon as the client
+leaves."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""Teams over HTTP: what belongs to a group is not there for people outside of it, whichever way they ask."""
+"""Teams over HTTP: what belongs to a group is not there for people outside of it, whichever way
+they ask."""
 
 from dataclasses import dataclass, replace
 

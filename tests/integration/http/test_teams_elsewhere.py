@@ -1,4 +1,5 @@
-"""Teams beside `/v1`: the console, the protocols of front ends and other agents, the registry, and the gateway."""
+"""Teams beside `/v1`: the console, the protocols of front ends and other agents, the registry, and
+the gateway."""
 
 import re
 

@@ -1,4 +1,5 @@
-"""Webhooks over HTTP: asked for with a run, followed in its log, sent again, and signed with a key shown once."""
+"""Webhooks over HTTP: asked for with a run, followed in its log, sent again, and signed with a key
+shown once."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""Runs of workflows over HTTP: idempotency keys, runs that wait for what their agents wait for, and what is refused."""
+"""Runs of workflows over HTTP: idempotency keys, runs that wait for what their agents wait for, and
+what is refused."""
 
 from dataclasses import replace
 from typing import cast

@@ -102,7 +102,8 @@ async def test_a_conversation_with_parallel_calls(aimock: Aimock, kind: Provider
         ("mcp__clock__now", {}),
     ]
     uses = [a_use(index, name=call.name, params=call.arguments) for index, call in enumerate(asked.calls)]
-    # On the other wire images follow as a message of the user's, which aimock takes for a new question.
+    # On the other wire images follow as a message of the user's, which aimock takes for a new
+    # question.
     images = (PIXEL,) if kind is ProviderKind.ANTHROPIC else ()
     results = [a_result(uses[0], "sunny", images=images), a_result(uses[1], "no clock", is_error=True)]
     history = (question, an_assistant_message(*uses, text=asked.text), a_tool_message(*results))

@@ -1,4 +1,5 @@
-"""What happens to connections, seen from a server of our own: kept where a reply was read to its end, else given up."""
+"""What happens to connections, seen from a server of our own: kept where a reply was read to its
+end, else given up."""
 
 import asyncio
 from collections.abc import AsyncIterator

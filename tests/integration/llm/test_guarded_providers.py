@@ -1,4 +1,5 @@
-"""Where the model providers of organizations may be: the egress guard, over real sockets and the system's resolver."""
+"""Where the model providers of organizations may be: the egress guard, over real sockets and the
+system's resolver."""
 
 import asyncio
 from collections.abc import AsyncIterator

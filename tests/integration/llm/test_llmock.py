@@ -1,4 +1,5 @@
-"""Both wires against llmock (PyPI), which breaks its answers and streams on demand and judges how clients cope."""
+"""Both wires against llmock (PyPI), which breaks its answers and streams on demand and judges how
+clients cope."""
 
 import asyncio
 import logging
@@ -263,6 +264,7 @@ def add_calls(llmock: LLMock, *calls: tuple[str, JsonObject]) -> None:
 
 
 async def cut_off(llmock: LLMock) -> bool:
-    """Whether the server noticed that its last stream was not wanted any more; waits for it to notice."""
+    """Whether the server noticed that its last stream was not wanted any more; waits for it to
+    notice."""
     record = await asyncio.to_thread(lambda: llmock.last_request)
     return not record.completed

@@ -1,4 +1,5 @@
-"""Tests and lists of providers over real HTTP, against a provider that refuses what its vendor refuses."""
+"""Tests and lists of providers over real HTTP, against a provider that refuses what its vendor
+refuses."""
 
 from collections.abc import AsyncIterator
 

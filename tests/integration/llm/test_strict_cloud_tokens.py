@@ -1,4 +1,5 @@
-"""Tokens that clouds give out for providers: where they are hidden, and what is sent without one."""
+"""Tokens that clouds give out for providers: where they are hidden, and what is sent without
+one."""
 
 import logging
 import os

@@ -1,5 +1,5 @@
-"""Tool loops of every family of models against providers that refuse what the vendors refuse. `docs/models.md` has the
-same table."""
+"""Tool loops of every family of models against providers that refuse what the vendors refuse.
+`docs/models.md` has the same table."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -42,7 +42,8 @@ class Vendors:
             self.at[family.name] = await stack.enter_async_context(there.serving())
 
     def models(self, *, streams: bool = True) -> LanguageModel:
-        """Models of all providers, as a process that begins opens them. From now on they answer in streams, or whole."""
+        """Models of all providers, as a process that begins opens them. From now on they answer in
+        streams, or whole."""
         for family in FAMILIES:
             self.at[family.name].streams = streams or family.only_streams
         opening = ProviderModels(
@@ -129,8 +130,8 @@ async def a_second_question_after_a_tool_loop(vendors: Vendors, family: ModelFam
 
 
 async def fallback_to_another_family_and_back(vendors: Vendors, family: ModelFamily, streams: bool) -> None:
-    """Within one tool loop. The first request after the change may be refused once, by which the wire learns what the
-    provider needs."""
+    """Within one tool loop. The first request after the change may be refused once, by which the
+    wire learns what the provider needs."""
     other = FAMILIES[(FAMILIES.index(family) + 1) % len(FAMILIES)]
     thread, model = Conversation(settings=family.settings), vendors.models(streams=streams)
     there = vendors.at[family.name]

@@ -1,4 +1,5 @@
-"""An authorization server and an MCP server that trusts it, in this event loop, each as good or bad as a test wants."""
+"""An authorization server and an MCP server that trusts it, in this event loop, each as good or bad
+as a test wants."""
 
 import asyncio
 import base64
@@ -75,7 +76,8 @@ class AuthorizationServer:
         )
 
     def authorize(self, url: str, account: str = "somebody") -> dict[str, str]:
-        """What the server adds to the redirect when the person who opened `url` agrees, signed in to `account`."""
+        """What the server adds to the redirect when the person who opened `url` agrees, signed in
+        to `account`."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
         assert url.startswith(f"{self.url}/authorize?")
         assert asked["response_type"] == "code"
@@ -176,8 +178,8 @@ def _fits(asked: dict[str, str], form: dict[str, str], client_id: str) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class ProtectedServer:
-    """An MCP server (2025-11-25) that takes tokens of `trusted` for its own address. Its tool `whoami` answers with the
-    token it was called with."""
+    """An MCP server (2025-11-25) that takes tokens of `trusted` for its own address. Its tool
+    `whoami` answers with the token it was called with."""
 
     trusted: AuthorizationServer
     url: str = ""
@@ -238,7 +240,8 @@ class ProtectedServer:
 
 @dataclass(slots=True, kw_only=True)
 class World:
-    """Both servers, and OAuth as the service has it, over tables in memory and a clock that stands still."""
+    """Both servers, and OAuth as the service has it, over tables in memory and a clock that stands
+    still."""
 
     authorization: AuthorizationServer
     protected: ProtectedServer
@@ -249,8 +252,8 @@ class World:
     redactor: Redactor
     oauth: OAuthParts
     again: Callable[..., OAuthParts]
-    """OAuth as it is after a restart of the service: the same tables, nothing in memory. `is_told`: whether it hears of
-    changed grants."""
+    """OAuth as it is after a restart of the service: the same tables, nothing in memory. `is_told`:
+    whether it hears of changed grants."""
 
     def server(self, auth: ServerAuth = CREDENTIALS, **settings: Any) -> McpServer:
         """The protected server, registered."""

@@ -1,4 +1,5 @@
-"""What the tests of MCP connections are put together from: servers to register, ways to run one, ways to use one."""
+"""What the tests of MCP connections are put together from: servers to register, ways to run one,
+ways to use one."""
 
 import asyncio
 import os
@@ -191,8 +192,8 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def serving(app: Any, port: int = 0, **options: Any) -> AsyncIterator[str]:
-    """An ASGI application in this event loop, on a port of its own unless one is given; its address without a path.
-    `options` are further ones of uvicorn, such as those of TLS."""
+    """An ASGI application in this event loop, on a port of its own unless one is given; its address
+    without a path. `options` are further ones of uvicorn, such as those of TLS."""
     listener = socket.create_server(("127.0.0.1", port))
     config = uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1, **options)
     server = uvicorn.Server(config)
@@ -222,9 +223,9 @@ def descendants(pid: int | None = None) -> set[int]:
 
 @asynccontextmanager
 async def everything(mode: str, port: int | None = None) -> AsyncIterator[str]:
-    """The npm server-everything in its own process; its address without a path. It says that it listens: that a port
-    accepts a connection does not tell whose it is. Without `port`, another one is tried where the free one was taken
-    meanwhile."""
+    """The npm server-everything in its own process; its address without a path. It says that it
+    listens: that a port accepts a connection does not tell whose it is. Without `port`, another one
+    is tried where the free one was taken meanwhile."""
     process, chosen = await listening(mode, port or free_port())
     for _ in range(0 if port else 3):
         if process.poll() is None:
@@ -269,8 +270,8 @@ Respond = Callable[[bytes], Awaitable[Answer]]
 
 @asynccontextmanager
 async def answering(respond: Respond) -> AsyncIterator[str]:
-    """A server that reads one request per connection and writes back what `respond` makes of it, nothing if None, and
-    an iterator piece by piece as it is read; its address without a path."""
+    """A server that reads one request per connection and writes back what `respond` makes of it,
+    nothing if None, and an iterator piece by piece as it is read; its address without a path."""
     unfinished: set[asyncio.StreamWriter] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

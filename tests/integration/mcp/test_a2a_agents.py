@@ -29,7 +29,8 @@ HERE = "here"
 
 @asynccontextmanager
 async def agent(card: Any, answer: Any = None, status: int = 200) -> AsyncIterator[tuple[A2aAgent, list[str]]]:
-    """An agent with this card, whose operations all have this answer; and the paths that it was asked for."""
+    """An agent with this card, whose operations all have this answer; and the paths that it was
+    asked for."""
     asked: list[str] = []
 
     async def respond(request: web.Request) -> web.Response:
@@ -99,8 +100,8 @@ async def test_an_error_of_the_agent_is_told_on_both_bindings() -> None:
 
 @asynccontextmanager
 async def working(*answers: int, streaming: bool = False) -> AsyncIterator[tuple[str, list[str]]]:
-    """An agent that answers reads of its task by these statuses, and works until then. It has no streams, whatever its
-    card says. Its address, and the methods that it was asked for."""
+    """An agent that answers reads of its task by these statuses, and works until then. It has no
+    streams, whatever its card says. Its address, and the methods that it was asked for."""
     asked: list[str] = []
     left = list(answers)
     told = {**card(), "capabilities": {"streaming": streaming}}
@@ -127,7 +128,8 @@ async def working(*answers: int, streaming: bool = False) -> AsyncIterator[tuple
 
 
 async def called(connections: SdkMcpConnections, url: str, *, is_continued: bool) -> McpReply:
-    """The reply to a message, in one call or in one that continues where another call was stored."""
+    """The reply to a message, in one call or in one that continues where another call was
+    stored."""
     server, call = remote(url, McpServerKind.A2A), a_call(TOOL, message="hello")
     if not is_continued:
         return await connections.call_tool(server, IN_RUN, call)

@@ -1,4 +1,5 @@
-"""MCP servers that are used with each person's own account: whose token reaches the server, over real HTTP."""
+"""MCP servers that are used with each person's own account: whose token reaches the server, over
+real HTTP."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,5 +1,5 @@
-"""Accounts of many people in two processes on one PostgreSQL database: whose token or secret each call has, while all tokens
-end and secrets are replaced again and again."""
+"""Accounts of many people in two processes on one PostgreSQL database: whose token or secret each
+call has, while all tokens end and secrets are replaced again and again."""
 
 import asyncio
 import os
@@ -43,7 +43,8 @@ async def add_person(two: Two, person: UserId) -> None:
 
 
 async def told_by(process: Process, server: McpServer, scope: ConnectionScope) -> str:
-    """What the server says. A call is made again when its server closed an idle connection in that moment."""
+    """What the server says. A call is made again when its server closed an idle connection in that
+    moment."""
     while True:
         try:
             return text_of(await process.connections.call_tool(server, scope, a_call("whoami")))

@@ -1,4 +1,5 @@
-"""Servers with apps, made with the official library: they are told that clients of the gateway render apps."""
+"""Servers with apps, made with the official library: they are told that clients of the gateway
+render apps."""
 
 import pytest
 from mcp.server.apps import Apps, client_supports_apps

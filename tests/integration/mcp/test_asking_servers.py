@@ -1,4 +1,5 @@
-"""Servers of the official SDK that ask for input in the middle of a call, over stdio and HTTP, in both generations."""
+"""Servers of the official SDK that ask for input in the middle of a call, over stdio and HTTP, in
+both generations."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -16,7 +17,8 @@ from application.mcp.ports import (
     McpReply,
 )
 from domain.json_value import JsonObject
-from domain.mcp.server import ElicitationPolicy, Isolation, McpServer, McpServerKind
+from domain.mcp.behavior import ElicitationPolicy
+from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.builders import a_run_id
 from tests.integration.mcp.parts import (

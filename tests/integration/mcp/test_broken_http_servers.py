@@ -28,7 +28,8 @@ from tests.integration.mcp.parts import (
 )
 
 BOUND_S = 45.0
-"""Bound on a call that fails at a deadline, on a busy machine too. Less than the deadlines that the call does not reach."""
+"""Bound on a call that fails at a deadline, on a busy machine too. Less than the deadlines that the
+call does not reach."""
 KINDS = pytest.mark.parametrize("kind", [McpServerKind.HTTP, McpServerKind.SSE])
 
 

@@ -1,4 +1,5 @@
-"""Started servers that fail in every way: each is a clear failure in bounded time, and nothing of it stays behind."""
+"""Started servers that fail in every way: each is a clear failure in bounded time, and nothing of
+it stays behind."""
 
 import asyncio
 import os
@@ -30,7 +31,8 @@ from tests.integration.mcp.parts import (
 )
 
 BOUND_S = 45.0
-"""Bound on a call that fails at a deadline, on a busy machine too. Less than the deadlines that the call does not reach."""
+"""Bound on a call that fails at a deadline, on a busy machine too. Less than the deadlines that the
+call does not reach."""
 
 
 async def failure_of(connections: SdkMcpConnections, server: McpServer, timeout_s: float = PATIENCE_S) -> McpFailure:

@@ -1,4 +1,5 @@
-"""MCP servers that come as images: calls, ends and failures of their containers. The engine is a double on a socket."""
+"""MCP servers that come as images: calls, ends and failures of their containers. The engine is a
+double on a socket."""
 
 import asyncio
 import sys
@@ -12,7 +13,8 @@ import pytest
 from pytest_mock import MockerFixture
 
 from application.mcp.account_secrets import PersonSecretStore
-from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailureKind
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import McpServerId, UserId
 from domain.mcp.given_secrets import GivenSecrets, binding_of_secrets
 from domain.mcp.network import ServerNetwork

@@ -1,4 +1,5 @@
-"""Servers that answer only `tools/call`: their tools are declared, and nothing but calls is sent to them."""
+"""Servers that answer only `tools/call`: their tools are declared, and nothing but calls is sent to
+them."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""The egress guard on the way to remote servers: literal addresses, names, answers that change, redirects."""
+"""The egress guard on the way to remote servers: literal addresses, names, answers that change,
+redirects."""
 
 import socket
 
@@ -89,7 +90,8 @@ async def test_a_name_that_resolves_to_a_private_address_is_not_requested(kind: 
 
 async def test_an_answer_that_changes_is_looked_at_again() -> None:
     requests = Requests()
-    # The first answer may be reached (nobody listens there), the second is another address of this machine.
+    # The first answer may be reached (nobody listens there), the second is another address of this
+    # machine.
     names = ChangingNames("127.0.0.2", "127.0.0.1")
     client = RemoteClient(egress=EgressPolicy(["127.0.0.2/32"]), resolver=names)
     details = []

@@ -1,4 +1,5 @@
-"""Replies of remote servers that are too large or not valid text, over each way a remote reply can come."""
+"""Replies of remote servers that are too large or not valid text, over each way a remote reply can
+come."""
 
 import asyncio
 import json
@@ -73,7 +74,8 @@ def as_it_is(pieces: Iterable[bytes]) -> Iterable[bytes]:
 
 
 class HostileServer:
-    """Answers in the reply to a POST, `framed` under `content_type`; or, as legacy SSE, on the stream of a GET."""
+    """Answers in the reply to a POST, `framed` under `content_type`; or, as legacy SSE, on the
+    stream of a GET."""
 
     def __init__(self, content_type: str, framed: Frame, *, legacy: bool = False) -> None:
         self._content_type = content_type

@@ -1,4 +1,5 @@
-"""Streamable HTTP with a real server in both generations: calls, cancellation, listings, news, and what is not shared."""
+"""Streamable HTTP with a real server in both generations: calls, cancellation, listings, news, and
+what is not shared."""
 
 import asyncio
 import logging

@@ -1,5 +1,5 @@
-"""Dragoman as a client of its own at a real authorization server (`oidc-provider`), towards a real MCP server that checks
-each token."""
+"""Dragoman as a client of its own at a real authorization server (`oidc-provider`), towards a real
+MCP server that checks each token."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,5 @@
-"""Tokens on behalf of people, from their sign-in with a real identity provider, for a real MCP server that checks each."""
+"""Tokens on behalf of people, from their sign-in with a real identity provider, for a real MCP
+server that checks each."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -129,7 +130,8 @@ async def test_a_server_may_be_known_to_the_provider_by_its_name_and_with_a_clie
 
 @asynccontextmanager
 async def world_with_names() -> AsyncIterator[tuple[World, SdkMcpConnections]]:
-    """The provider knows the MCP server as `tickets`; it must be told before the server has its address."""
+    """The provider knows the MCP server as `tickets`; it must be told before the server has its
+    address."""
     async with trusting("http://127.0.0.1:1") as server:
         with a_company(audiences={"tickets": server.url}) as company:
             server.trust(company.issuer)
@@ -270,7 +272,8 @@ async def test_an_authorization_server_that_the_mcp_server_names_gets_no_token_o
             async with world_of(company, issuer=outside.authorization.url) as world, world.process() as connections:
                 server = world.server_for()
                 await world.sign_in(server, ANN)
-                # Its metadata name another issuer; the token is asked for at the company's provider all the same.
+                # Its metadata name another issuer; the token is asked for at the company's provider
+                # all the same.
                 await failure_of(connections, server, ANN)
                 assert outside.authorization.forms == []
 
@@ -345,7 +348,8 @@ async def test_a_server_that_wants_more_scopes_is_not_the_persons_to_mend() -> N
 
 @asynccontextmanager
 async def managed() -> AsyncIterator[tuple[World, SdkMcpConnections, IdentityProvider]]:
-    """The MCP server has an authorization server, which takes assertions of the company's provider."""
+    """The MCP server has an authorization server, which takes assertions of the company's
+    provider."""
     # Each has to know the other: the provider gives assertions for all that the test names later.
     with a_company(assertionsFor={"*": AT_TICKETS}) as company, a_company(trusts=company.issuer) as tickets:
         async with world_of(company, issuer=tickets.issuer) as world, world.process() as connections:

@@ -1,4 +1,5 @@
-"""Servers that are used up: connected, listed or read only in their pace, while others are served."""
+"""Servers that are used up: connected, listed or read only in their pace, while others are
+served."""
 
 import asyncio
 import logging
@@ -124,7 +125,8 @@ class OpenPipes:
 
 
 async def accepted(server: OpenPipes, at_most: int) -> int:
-    """How many bytes of a line without end are taken, until none is for a hundred turns of the event loop."""
+    """How many bytes of a line without end are taken, until none is for a hundred turns of the
+    event loop."""
     taken = blocked = 0
     while blocked < 100 and taken < at_most:
         try:

@@ -1,4 +1,5 @@
-"""Secrets of each person in the processes of a started server: whose secret each process has, and what others notice of it."""
+"""Secrets of each person in the processes of a started server: whose secret each process has, and
+what others notice of it."""
 
 import asyncio
 from collections.abc import AsyncIterator

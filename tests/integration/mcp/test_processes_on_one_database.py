@@ -1,4 +1,5 @@
-"""Connections to MCP servers in two processes on one PostgreSQL database: known, ended and authorized across both."""
+"""Connections to MCP servers in two processes on one PostgreSQL database: known, ended and
+authorized across both."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

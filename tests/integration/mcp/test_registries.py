@@ -1,4 +1,5 @@
-"""MCP registries over real HTTP: what is asked, what is kept, and how answers that are none are told."""
+"""MCP registries over real HTTP: what is asked, what is kept, and how answers that are none are
+told."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,4 +1,5 @@
-"""Secrets from Vault and from files on their way to real servers: rotated without a restart, and named when they fail."""
+"""Secrets from Vault and from files on their way to real servers: rotated without a restart, and
+named when they fail."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

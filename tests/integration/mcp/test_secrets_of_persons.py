@@ -1,4 +1,5 @@
-"""Secrets of each person on their way to real servers: whose the server gets, and what happens when they change."""
+"""Secrets of each person on their way to real servers: whose the server gets, and what happens when
+they change."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +33,8 @@ ANN, BEN = UserId("usr_ann"), UserId("usr_ben")
 
 @dataclass
 class Protected:
-    """An MCP server that knows people by `X-Token`, or by `key` in its URL, and says the name of who calls."""
+    """An MCP server that knows people by `X-Token`, or by `key` in its URL, and says the name of
+    who calls."""
 
     people: dict[str, str] = field(default_factory=dict)
     sent: list[str] = field(default_factory=list)

@@ -1,4 +1,5 @@
-"""Log messages of real servers: told to whoever makes the call that they are about, and to nobody else."""
+"""Log messages of real servers: told to whoever makes the call that they are about, and to nobody
+else."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -84,7 +85,8 @@ async def test_what_a_started_server_says_is_told_where_nobody_else_uses_it() ->
         assert ear.levels == ["error", "critical", "alert", "emergency"]
         assert text_of(reply) == '["error", 1]'
 
-        # A server is told the least severe level that anybody wants, and each is told no more than it asked for.
+        # A server is told the least severe level that anybody wants, and each is told no more than
+        # it asked for.
         again = Ear(LogLevel.EMERGENCY)
         await sdk.call_tool(server, IN_RUN, replace(a_call("work"), logs=again.tap))
         more = Ear(LogLevel.NOTICE)

@@ -1,4 +1,5 @@
-"""Named secrets on their way to real servers: read when a connection is opened, hidden wherever people read."""
+"""Named secrets on their way to real servers: read when a connection is opened, hidden wherever
+people read."""
 
 import json
 from typing import Any

@@ -28,7 +28,8 @@ async def test_a_program_that_is_not_loaded_yet_does_not_hold_the_event_loop(tmp
     asyncio.get_running_loop().add_signal_handler(signal.SIGIO, asked.set)
     try:
         with program.open("rb") as file:
-            # Executing the file waits until the lease is given up; its holder, this process, gets a signal (fcntl(2)).
+            # Executing the file waits until the lease is given up; its holder, this process, gets a
+            # signal (fcntl(2)).
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
             starting = asyncio.ensure_future(spawned([str(program)], environment={}, cwd=None, handed=()))
             await asked.wait()

@@ -1,4 +1,5 @@
-"""Who shares the state of a real server that keeps some: server-everything, whose simulated logging is on or off."""
+"""Who shares the state of a real server that keeps some: server-everything, whose simulated logging
+is on or off."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The launcher of stdio servers, with real processes: whatever ends first, nothing is left behind."""
+"""The launcher of stdio servers, with real processes: whatever ends first, nothing is left
+behind."""
 
 import json
 import os
@@ -138,7 +139,8 @@ def test_a_killed_launcher_takes_the_server_with_it() -> None:
 
 @pytest.mark.requirement("B3")
 def test_orphans_a_healthy_server_leaves_do_not_stay_as_zombies() -> None:
-    # cat keeps running while the subshell's orphan comes and goes; the launcher is whom it is handed to.
+    # cat keeps running while the subshell's orphan comes and goes; the launcher is whom it is
+    # handed to.
     with launch("sh", "-c", "(sh -c 'echo $$' & ) ; exec cat") as launched:
         assert launched.process.stdout is not None
         orphan = int(launched.process.stdout.readline())
@@ -220,10 +222,12 @@ def test_the_server_gets_its_streams_and_nothing_else() -> None:
     with launch("sh", "-c", script) as launched:
         out, err = launched.process.communicate(b"through stdin\n", timeout=DEADLINE_S)
 
-    # 3 is the directory that ls itself reads; neither the lifeline nor the launcher's wake-up pipe is there.
+    # 3 is the directory that ls itself reads; neither the lifeline nor the launcher's wake-up pipe
+    # is there.
     *streams, _, ignored, _, blocked = out.decode().split()
     assert streams == ["through", "stdin", "0", "1", "2", "3"]
-    # Signals 32 and 33 belong to the C library: no program can set them, and some hosts hand them on as ignored.
+    # Signals 32 and 33 belong to the C library: no program can set them, and some hosts hand them
+    # on as ignored.
     assert (int(ignored, 16) & ~(0b11 << 31), int(blocked, 16)) == (0, 0)
     assert err == b"to stderr\n"
 

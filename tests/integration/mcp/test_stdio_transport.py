@@ -1,4 +1,5 @@
-"""The stdio transport under the SDK's own client, against real server processes, well-behaved and not."""
+"""The stdio transport under the SDK's own client, against real server processes, well-behaved and
+not."""
 
 import asyncio
 import json

@@ -1,4 +1,5 @@
-"""Real servers that are lost, stopped, forgetful or too many: they come back, or are left alone, and cost nobody else."""
+"""Real servers that are lost, stopped, forgetful or too many: they come back, or are left alone,
+and cost nobody else."""
 
 import asyncio
 import json
@@ -151,7 +152,8 @@ async def test_a_server_that_belongs_to_a_run_is_started_again_by_its_next_call_
 
 
 async def listened_to(watched: WatchedServer, harness: Supervision) -> None:
-    """Until the client has the stream of changes, by which alone it sees that a server goes away."""
+    """Until the client has the stream of changes, by which alone it sees that a server goes
+    away."""
     async with asyncio.timeout(60):
         while not harness.listed:
             await watched.tools_changed()

@@ -1,4 +1,5 @@
-"""Resources of real servers that are watched: asked for once, told to all that watch, and asked for again on a new connection."""
+"""Resources of real servers that are watched: asked for once, told to all that watch, and asked for
+again on a new connection."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,5 @@
-"""A real MCP server (the SDK's) that takes tokens of an authorization server for its own address, and checks each."""
+"""A real MCP server (the SDK's) that takes tokens of an authorization server for its own address,
+and checks each."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,7 +20,8 @@ from tests.integration.mcp.parts import free_port, serving
 
 @dataclass(slots=True, kw_only=True)
 class TrustingServer:
-    """Its tool `whoami` answers with the subject and the client of the token that it was called with."""
+    """Its tool `whoami` answers with the subject and the client of the token that it was called
+    with."""
 
     issuer: str
     url: str

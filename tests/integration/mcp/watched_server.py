@@ -1,4 +1,5 @@
-"""A real MCP server (the SDK's, both generations) in the test's own process, so that its handlers can be watched."""
+"""A real MCP server (the SDK's, both generations) in the test's own process, so that its handlers
+can be watched."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +21,8 @@ Context = ServerRequestContext[dict[str, Any]]
 
 
 class WatchedServer:
-    """`tools` may be changed while it runs; `requests` counts by method; `headers` are those of the last call."""
+    """`tools` may be changed while it runs; `requests` counts by method; `headers` are those of the
+    last call."""
 
     def __init__(self) -> None:
         self.tools = {name: self.definition(name) for name in ("ask", "big", "echo", "hang", "routed")}

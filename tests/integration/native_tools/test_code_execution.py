@@ -1,5 +1,5 @@
-"""code_execution in its real sandbox: what works, what is refused, and that nothing gets past the caps. Its files stand in
-test_code_files.py."""
+"""code_execution in its real sandbox: what works, what is refused, and that nothing gets past the
+caps. Its files stand in test_code_files.py."""
 
 import asyncio
 import os
@@ -65,7 +65,8 @@ def run(tool: CodeExecutionTool) -> Run:
 
 @pytest.fixture
 async def unhurried() -> AsyncIterator[Run]:
-    """Runs code with the small limits, but for the time: code meets the other limits on a busy machine, too."""
+    """Runs code with the small limits, but for the time: code meets the other limits on a busy
+    machine, too."""
     tool = code_execution(replace(SMALL, timeout_s=60.0))
     yield running(tool, timeout_s=60.0)
     await tool.close()

@@ -1,4 +1,5 @@
-"""The files of code_execution: the sources of the thread go in, what the code writes comes out as sources."""
+"""The files of code_execution: the sources of the thread go in, what the code writes comes out as
+sources."""
 
 import asyncio
 from collections.abc import AsyncIterator

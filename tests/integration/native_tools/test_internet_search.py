@@ -1,4 +1,5 @@
-"""internet_search with each provider, against a local server that speaks the provider's documented format."""
+"""internet_search with each provider, against a local server that speaks the provider's documented
+format."""
 
 import asyncio
 import gzip

@@ -1,6 +1,8 @@
-"""The search providers as they are today, over the internet: opt-in, for what no local server can prove.
+"""The search providers as they are today, over the internet: opt-in, for what no local server can
+prove.
 
-`DRAGOMAN_TEST_LIVE_SEARCH=1` searches with DuckDuckGo; `DRAGOMAN_TEST_BRAVE_API_KEY` and `DRAGOMAN_TEST_TAVILY_API_KEY` with those.
+`DRAGOMAN_TEST_LIVE_SEARCH=1` searches with DuckDuckGo; `DRAGOMAN_TEST_BRAVE_API_KEY` and
+`DRAGOMAN_TEST_TAVILY_API_KEY` with those.
 """
 
 import os

@@ -1,4 +1,5 @@
-"""A web server for tests of tools that go out: each path is a function that writes what it likes to the connection."""
+"""A web server for tests of tools that go out: each path is a function that writes what it likes to
+the connection."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -22,7 +23,8 @@ class Request:
 
 @dataclass(slots=True)
 class WebServer:
-    """Listens on 127.0.0.1 (`hosts` for more); remembers requests, and at which of its addresses they came in."""
+    """Listens on 127.0.0.1 (`hosts` for more); remembers requests, and at which of its addresses
+    they came in."""
 
     routes: dict[str, Route] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)

@@ -1,5 +1,5 @@
-"""All that a database's catalog has of our schema, as lines to compare. The order of columns is part of them, that of constraints
-and grants is not."""
+"""All that a database's catalog has of our schema, as lines to compare. The order of columns is
+part of them, that of constraints and grants is not."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,8 @@ from sqlalchemy import Connection, text
 from infrastructure.persistence.schema.revision import plain_engine
 
 _INLINE_REFERENCE = re.compile(r"(\w+) TEXT (CONSTRAINT \w+) (REFERENCES .+)")
-"""As `ALTER TABLE … ADD COLUMN` writes a reference on SQLite; `CREATE TABLE` writes it as a constraint of the table."""
+"""As `ALTER TABLE … ADD COLUMN` writes a reference on SQLite; `CREATE TABLE` writes it as a
+constraint of the table."""
 
 _POSTGRES = (
     """

@@ -18,8 +18,8 @@ _COMMIT = re.compile(rb"COMMIT(?!TED)")
 
 
 class CutCommits:
-    """Passes everything on, but of the next `before` COMMITs nothing reaches the server, and of the next `after` nothing of
-    the server's answer reaches the client; their connections end."""
+    """Passes everything on, but of the next `before` COMMITs nothing reaches the server, and of the
+    next `after` nothing of the server's answer reaches the client; their connections end."""
 
     def __init__(self, listening: socket.socket, server: str) -> None:
         self._listening = listening

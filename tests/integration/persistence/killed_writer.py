@@ -1,4 +1,5 @@
-"""A process that works on runs as fast as it can until it is killed, saying what it was told is stored.
+"""A process that works on runs as fast as it can until it is killed, saying what it was told is
+stored.
 
 Arguments: the SQLite file, how many runs work at once. Every line is `RUN LAST_SEQ` after a commit.
 """

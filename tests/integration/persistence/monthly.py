@@ -45,7 +45,8 @@ def _following(month: tuple[int, int]) -> tuple[int, int]:
 
 @contextmanager
 def with_ended_months(databases: PostgresDatabases, count: int) -> Iterator[str]:
-    """The ordinary user's URL of a database as it is `count` months after its upgrade. A user without special rights owns it."""
+    """The ordinary user's URL of a database as it is `count` months after its upgrade. A user
+    without special rights owns it."""
     with (
         databases.user("", REQUEST_ROLE, SYSTEM_ROLE) as owner,
         databases.empty(owner=owner.name) as url,

@@ -1,5 +1,5 @@
-"""A row in every table for an organization, made from the tables' own descriptions: a new table has one without being
-named here."""
+"""A row in every table for an organization, made from the tables' own descriptions: a new table has
+one without being named here."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -21,7 +21,8 @@ _EXACTLY: dict[str, object] = {"run.status": "queued"}
 
 
 def row_in_every_table(organization_id: OrganizationId, number: int) -> dict[str, Row]:
-    """Rows that refer to each other, by table, parents first. `number` tells those of two organizations apart."""
+    """Rows that refer to each other, by table, parents first. `number` tells those of two
+    organizations apart."""
     rows: dict[str, Row] = {}
     for table in metadata.sorted_tables:
         if table.name not in OF_NOBODY:

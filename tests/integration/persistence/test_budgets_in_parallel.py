@@ -1,4 +1,5 @@
-"""A model call is paid for while another run of the organization asks for its share of the daily budget."""
+"""A model call is paid for while another run of the organization asks for its share of the daily
+budget."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,5 @@
-"""No change is stored whose audit entry cannot be. A failing unit stores nothing on either database: test_units_of_work.py."""
+"""No change is stored whose audit entry cannot be. A failing unit stores nothing on either
+database: test_units_of_work.py."""
 
 from collections.abc import Awaitable, Callable
 

@@ -1,4 +1,5 @@
-"""A process killed in the middle of writing leaves a database that is whole and holds all it was told is stored."""
+"""A process killed in the middle of writing leaves a database that is whole and holds all it was
+told is stored."""
 
 import subprocess
 import sys
@@ -55,7 +56,8 @@ async def prepare(path: Path) -> None:
 
 
 def work_until_killed(path: Path, lines: int) -> dict[RunId, int]:
-    """The newest number each run was told is stored, when the process was killed after so many of its lines."""
+    """The newest number each run was told is stored, when the process was killed after so many of
+    its lines."""
     command = [sys.executable, killed_writer.__file__, str(path), str(RUNS)]
     root = Path(__file__).parents[3]
     acknowledged: dict[RunId, int] = {}
@@ -76,7 +78,8 @@ def work_until_killed(path: Path, lines: int) -> dict[RunId, int]:
 
 
 async def check_run(stores: Stores, run_id: RunId, *, at_least: int) -> None:
-    """Gapless events, at least those acknowledged; every call settled and answered in step with them."""
+    """Gapless events, at least those acknowledged; every call settled and answered in step with
+    them."""
     run = await stores.runs.get(ORG, run_id)
     assert run is not None
     assert run.status is RunStatus.IN_PROGRESS

@@ -78,7 +78,8 @@ async def test_one_user_without_special_rights_migrates_and_serves(postgres_data
 
 
 def test_later_migrations_by_the_owner_reach_every_row(postgres_databases: PostgresDatabases) -> None:
-    """Row security is forced on owners as well; only as a member of the system's role this one sees anything."""
+    """Row security is forced on owners as well; only as a member of the system's role this one sees
+    anything."""
     with owner_of_a_database(postgres_databases, "", REQUEST_ROLE, SYSTEM_ROLE) as url:
         upgrade(url)
         engine = plain_engine(url)

@@ -1,4 +1,5 @@
-"""What is left of a thread in the database once it has been deleted, or has outlived its time: its audit, and sums of usage."""
+"""What is left of a thread in the database once it has been deleted, or has outlived its time: its
+audit, and sums of usage."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -7,7 +8,7 @@ from decimal import Decimal
 import pytest
 from sqlalchemy import Connection, Table, select, text
 
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from application.usage.ports import Reservation
 from domain.a2a.push import PushConfig, PushTarget
 from domain.audit.event import AuditAction
@@ -74,8 +75,8 @@ OF_A_THREAD = {
     "tool_call",
     "webhook_delivery",
 }
-"""Tables with rows of threads. Whoever adds one adds it here, has `a_full_thread` fill it, and sees below whether it is
-emptied."""
+"""Tables with rows of threads. Whoever adds one adds it here, has `a_full_thread` fill it, and sees
+below whether it is emptied."""
 
 AUDIT = {"audit_event", "audit_forward", "audit_head", "audit_key", "audit_seal"}
 OF_NO_THREAD = {
@@ -112,12 +113,12 @@ OF_NO_THREAD = {
 """Tables in which nothing names a thread or anything in one, and which none of its text reaches."""
 
 OF_WORKFLOWS = {"workflow", "workflow_event", "workflow_node_run", "workflow_run", "workflow_tool", "workflow_version"}
-"""What an agent's node came to is the workflow run's own: it is kept with that, whatever becomes of the thread that the agent
-worked on."""
+"""What an agent's node came to is the workflow run's own: it is kept with that, whatever becomes of
+the thread that the agent worked on."""
 
 NAMES_A_THREAD = {"schedule"}
-"""What somebody set up to begin runs on a thread: it names that, and nothing in it, also when it is gone, as it then says
-itself at every fire."""
+"""What somebody set up to begin runs on a thread: it names that, and nothing in it, also when it is
+gone, as it then says itself at every fire."""
 
 SECRET_WORD = "walrus"
 """In everything that somebody has said, uploaded or answered on the thread."""
@@ -141,7 +142,8 @@ class Traces:
 
 
 async def a_full_thread(stores: Stores, database: Database) -> Traces:
-    """THREAD, idle and without an unfinished run, after something of everything has happened on it."""
+    """THREAD, idle and without an unfinished run, after something of everything has happened on
+    it."""
     await stores.threads.append(ORG, a_message(text=f"the {SECRET_WORD}"))
     await _add_source(stores)
     question = a_run(input=f"Where is the {SECRET_WORD}?", metadata={"about": SECRET_WORD})
@@ -299,7 +301,8 @@ async def test_of_a_deleted_thread_nothing_is_left_but_its_audit_and_sums_of_usa
 
 
 def _index_entries(connection: Connection) -> int:
-    """How many pieces of text the search finds the word in: SQLite's index is a table that the metadata does not know."""
+    """How many pieces of text the search finds the word in: SQLite's index is a table that the
+    metadata does not know."""
     if connection.dialect.name == "sqlite":
         matching = text("SELECT count(*) FROM source_words WHERE source_words MATCH :word")
     else:

@@ -1,4 +1,5 @@
-"""A worker whose lease is lost changes nothing in the database, whatever it still wants to write; on the real databases."""
+"""A worker whose lease is lost changes nothing in the database, whatever it still wants to write;
+on the real databases."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -188,7 +189,8 @@ MEANWHILE: Mapping[str, Callable[[Stores], Awaitable[object]]] = {
 
 @pytest.fixture
 async def former(stores: Stores) -> Former:
-    """A worker in the middle of a turn: calls are recorded, and somebody was asked for an approval."""
+    """A worker in the middle of a turn: calls are recorded, and somebody was asked for an
+    approval."""
     claimed = await start_and_claim(stores)
     replied = reply_step(claimed.run, RECORDED, OTHER, ASKED, ASKING)
     await stores.journal.commit(

@@ -1,4 +1,5 @@
-"""The file of an SQLite database gets smaller once rows are gone: in steps, or by `db vacuum` for older files."""
+"""The file of an SQLite database gets smaller once rows are gone: in steps, or by `db vacuum` for
+older files."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,5 @@
-"""Clients of the gateway and what they are told, where two processes serve them on one PostgreSQL database."""
+"""Clients of the gateway and what they are told, where two processes serve them on one PostgreSQL
+database."""
 
 import asyncio
 from collections.abc import AsyncIterator

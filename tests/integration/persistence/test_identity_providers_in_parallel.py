@@ -1,4 +1,5 @@
-"""Two organizations register the same client of an issuer at the same time, each in a process of its own."""
+"""Two organizations register the same client of an issuer at the same time, each in a process of
+its own."""
 
 import asyncio
 import threading

@@ -1,5 +1,5 @@
-"""The inbox is counted every few seconds: what it asks reads no runs and threads that wait for nothing. Its history reads
-decisions only."""
+"""The inbox is counted every few seconds: what it asks reads no runs and threads that wait for
+nothing. Its history reads decisions only."""
 
 import pytest
 from sqlalchemy import Connection, Select

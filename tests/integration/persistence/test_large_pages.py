@@ -1,4 +1,5 @@
-"""Pages of runs, messages and events with large images end before their limit, and nothing is left out."""
+"""Pages of runs, messages and events with large images end before their limit, and nothing is left
+out."""
 
 from collections.abc import Sequence
 from dataclasses import replace

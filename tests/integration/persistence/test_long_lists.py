@@ -1,4 +1,5 @@
-"""Long lists of tools on SQLite: short transactions, and a list that is there whole whatever happens between them."""
+"""Long lists of tools on SQLite: short transactions, and a list that is there whole whatever
+happens between them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -31,7 +32,8 @@ async def power_fails() -> None:
 
 
 class Interrupted:
-    """A database to which something happens before its transaction with this number: the process ends."""
+    """A database to which something happens before its transaction with this number: the process
+    ends."""
 
     def __init__(
         self, database: SqliteDatabase, *, before: int, by: Callable[[], Awaitable[None]] = power_fails

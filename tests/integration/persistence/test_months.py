@@ -1,4 +1,5 @@
-"""Audit entries and gateway calls on PostgreSQL lie in monthly partitions, which come before their month and go when they are empty."""
+"""Audit entries and gateway calls on PostgreSQL lie in monthly partitions, which come before their
+month and go when they are empty."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager

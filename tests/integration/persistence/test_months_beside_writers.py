@@ -1,4 +1,5 @@
-"""The upgrade to monthly partitions, and the removal of a month, beside processes that write and read the same tables."""
+"""The upgrade to monthly partitions, and the removal of a month, beside processes that write and
+read the same tables."""
 
 import asyncio
 import time

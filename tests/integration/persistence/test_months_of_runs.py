@@ -1,4 +1,5 @@
-"""Events and tool calls of runs on PostgreSQL lie in monthly partitions by the ids of their runs, and a month goes with its partitions."""
+"""Events and tool calls of runs on PostgreSQL lie in monthly partitions by the ids of their runs,
+and a month goes with its partitions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""New SQLite databases are made by a script instead of by all the revisions, and are no different for it."""
+"""New SQLite databases are made by a script instead of by all the revisions, and are no different
+for it."""
 
 import sqlite3
 from pathlib import Path

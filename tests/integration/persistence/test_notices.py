@@ -1,4 +1,5 @@
-"""What waits for people, for the webhook of an organization's inbox: stored with what began to wait, and removed with it."""
+"""What waits for people, for the webhook of an organization's inbox: stored with what began to
+wait, and removed with it."""
 
 import json
 from dataclasses import replace

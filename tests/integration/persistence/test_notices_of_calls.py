@@ -1,5 +1,5 @@
-"""Calls that wait for people, accounts and authorizations, for the webhook of an organization's inbox: stored once, when they begin
-to wait."""
+"""Calls that wait for people, accounts and authorizations, for the webhook of an organization's
+inbox: stored once, when they begin to wait."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Secrets of persons in rows: encrypted, under the newest key after a rotation, and gone with their person or server."""
+"""Secrets of persons in rows: encrypted, under the newest key after a rotation, and gone with their
+person or server."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Units of work in stages: those that wait together share a transaction of PostgreSQL, and each fails alone."""
+"""Units of work in stages: those that wait together share a transaction of PostgreSQL, and each
+fails alone."""
 
 import asyncio
 from collections.abc import Callable
@@ -74,7 +75,8 @@ def seen() -> Staged[list[str]]:
 
 
 def asking_as_it_begins() -> Staged[str]:
-    """What this unit can see, asked before its first stage, as steps that end a run lock its thread; and the transaction."""
+    """What this unit can see, asked before its first stage, as steps that end a run lock its
+    thread; and the transaction."""
 
     def begin(connection: Connection) -> Stages[str]:
         threads = _threads.ask(connection, {})

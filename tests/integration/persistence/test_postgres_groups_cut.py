@@ -1,4 +1,5 @@
-"""Groups of units whose connection ends at an inconvenient place: each unit is told what became of it, on either event loop."""
+"""Groups of units whose connection ends at an inconvenient place: each unit is told what became of
+it, on either event loop."""
 
 import asyncio
 import contextlib
@@ -41,7 +42,8 @@ def loop_factory(request: pytest.FixtureRequest) -> Loop:
 def test_a_group_is_stored_though_its_server_went_with_statements_unread(
     loop_factory: Loop, postgres_databases: PostgresDatabases
 ) -> None:
-    """The server's socket says then that it failed, with the server's last words still in it: libuv reports that once."""
+    """The server's socket says then that it failed, with the server's last words still in it: libuv
+    reports that once."""
     ended: list[None] = []
 
     def begin(connection: Connection) -> Stages[str]:

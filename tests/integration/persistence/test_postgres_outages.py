@@ -1,4 +1,5 @@
-"""Units of work while PostgreSQL is away: what waits, what is told at once, and what becomes of a commit nobody answered."""
+"""Units of work while PostgreSQL is away: what waits, what is told at once, and what becomes of a
+commit nobody answered."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,5 @@
-"""How the provider's items of messages are stored: encrypted, bound to their message, and gone with it."""
+"""How the provider's items of messages are stored: encrypted, bound to their message, and gone with
+it."""
 
 import logging
 from dataclasses import replace

@@ -24,7 +24,8 @@ from tests.databases import PostgresDatabases
 T = TypeVar("T")
 ORGANIZATIONS, THREADS = 200, 20_000
 OWN = 3 * (THREADS // ORGANIZATIONS)
-"""Of all runs of the organization: a page of runs asks for sizes first, and then looks up those that it shows."""
+"""Of all runs of the organization: a page of runs asks for sizes first, and then looks up those
+that it shows."""
 MOST = {"runs that failed": 40}
 """All runs are completed; the planner looks at the ends of indexes."""
 PAGE, ONE = PageRequest(limit=20), PageRequest(limit=1)

@@ -1,4 +1,5 @@
-"""A month of audit entries or gateway calls on PostgreSQL is removed with its partition, and the audit chains still verify."""
+"""A month of audit entries or gateway calls on PostgreSQL is removed with its partition, and the
+audit chains still verify."""
 
 import gzip
 import json
@@ -241,7 +242,8 @@ async def settle(trails: Trails, call: GatewayCall) -> None:
 
 
 async def with_calls(trails: Trails) -> tuple[set[str], GatewayCall, GatewayCall]:
-    """Ids of ten settled calls of the oldest month, an open call of it, and a call of the last month."""
+    """Ids of ten settled calls of the oldest month, an open call of it, and a call of the last
+    month."""
     await trails.stores.agents.add(an_agent(), an_audit_event(90))
     await trails.stores.gateway_sessions.add(a_gateway_session(), an_audit_event(91), thread=a_thread())
     settled = [await called(trails, moment_in(OLDEST) + number * DAY) for number in range(10)]

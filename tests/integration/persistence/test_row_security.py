@@ -1,4 +1,5 @@
-"""What PostgreSQL itself keeps apart, whatever the statements say. Everything here runs as an ordinary user."""
+"""What PostgreSQL itself keeps apart, whatever the statements say. Everything here runs as an
+ordinary user."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace

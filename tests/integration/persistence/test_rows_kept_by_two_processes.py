@@ -1,5 +1,5 @@
-"""Rows that two processes on one PostgreSQL database keep in memory: what one changes the other hears of, and where it could
-not hear it reads."""
+"""Rows that two processes on one PostgreSQL database keep in memory: what one changes the other
+hears of, and where it could not hear it reads."""
 
 import asyncio
 import time
@@ -125,8 +125,8 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
 
 @pytest.fixture
 async def two(postgres_databases: PostgresDatabases) -> AsyncIterator[tuple[Process, Process]]:
-    """Two processes on a database with two organizations, an agent, a server with its catalog, a secret, a model provider,
-    and a key of `TOKEN`."""
+    """Two processes on a database with two organizations, an agent, a server with its catalog, a
+    secret, a model provider, and a key of `TOKEN`."""
     async with AsyncExitStack() as stack:
         url = stack.enter_context(postgres_databases.fresh())
         writer = await stack.enter_async_context(process(url, "writer", ORG, OTHER_ORG))

@@ -1,4 +1,5 @@
-"""What is asked of runs every few seconds reads the unfinished ones only, however many have ended."""
+"""What is asked of runs every few seconds reads the unfinished ones only, however many have
+ended."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -45,7 +46,8 @@ class _Noting(sqlite3.Cursor):
 
 @pytest.fixture
 def statements() -> Iterator[Statements]:
-    """Each statement that asks for unfinished runs, with parameters it was executed with; for databases opened after."""
+    """Each statement that asks for unfinished runs, with parameters it was executed with; for
+    databases opened after."""
     seen: Statements = {}
 
     class NotingHere(_Noting):
@@ -111,7 +113,8 @@ async def test_a_sweep_that_finds_nothing_lapsed_writes_nothing(sqlite: SqliteDa
 
 @pytest.mark.requirement("X2", "X3", "X4")
 async def test_runs_of_a_conversation_are_found_by_its_digest_alone(sqlite: SqliteDatabase) -> None:
-    """The digest of a new conversation finds none: the organization's runs must not be read for that."""
+    """The digest of a new conversation finds none: the organization's runs must not be read for
+    that."""
     named = conditions(ORG, RunFilter(history_key="0" * 64))
     newest = select_run.where(*named).order_by(run.c.created_at.desc(), run.c.id.desc()).limit(2)
     statement = newest.compile(dialect=dialect(), compile_kwargs={"literal_binds": True})
@@ -200,7 +203,8 @@ _OF_MODEL = Walk(
 
 @pytest.mark.requirement("U6")
 async def test_a_page_of_runs_of_a_model_reads_a_bounded_part_of_an_index(sqlite: SqliteDatabase) -> None:
-    """Requests have no order by time, so that a page is what the next runs have; their end is read from the index alone."""
+    """Requests have no order by time, so that a page is what the next runs have; their end is read
+    from the index alone."""
     end = End(at=START, sort=sort_of(RunOrder.NEWEST))
     page = select_run.where(*conditions(ORG, _OF_MODEL.wanted), end.bounds).order_by(*_SORTED).limit(51)
 

@@ -1,4 +1,5 @@
-"""An upgrade sees which code is connected to a PostgreSQL database, and waits for none that continues to work."""
+"""An upgrade sees which code is connected to a PostgreSQL database, and waits for none that
+continues to work."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -7,7 +7,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import IntegrityError
 
-from application.runs.ports import ClaimedRun, IdempotencyKey, LeaseLost
+from application.runs.new_run import IdempotencyKey
+from application.runs.ports import ClaimedRun, LeaseLost
 from application.system.pages import PageRequest
 from domain.ids import WorkerId
 from domain.runs.ledger import ToolCallState

@@ -1,4 +1,5 @@
-"""Several processes that fire the schedules of one database, each with connections and a clock of its own."""
+"""Several processes that fire the schedules of one database, each with connections and a clock of
+its own."""
 
 import asyncio
 from collections import Counter
@@ -71,7 +72,8 @@ class Process:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def databases(request: pytest.FixtureRequest) -> AsyncIterator[list[Database]]:
-    """One database as four processes have it open; SQLite's is one process's, whose units still come from four sides."""
+    """One database as four processes have it open; SQLite's is one process's, whose units still
+    come from four sides."""
     async with AsyncExitStack() as stack:
         opened: list[Database]
         if request.param == "sqlite":

@@ -37,8 +37,9 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[s
 
 
 def is_described(name: str | None, kind: str, parents: object) -> bool:
-    """Not the index over the words of sources: SQLite's is a table with tables of its own, PostgreSQL's is of a kind
-    that SQLite has not. Nor months of tables, which are named by the present."""
+    """Not the index over the words of sources: SQLite's is a table with tables of its own,
+    PostgreSQL's is of a kind that SQLite has not. Nor months of tables, which are named by the
+    present."""
     return name is None or not (
         (kind == "table" and MONTH.search(name) is not None)
         or (kind == "table" and name.startswith("source_words"))

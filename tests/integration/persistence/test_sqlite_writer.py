@@ -1,4 +1,5 @@
-"""The one writer of SQLite: batches, savepoints, withdrawal, and what happens when its connection fails."""
+"""The one writer of SQLite: batches, savepoints, withdrawal, and what happens when its connection
+fails."""
 
 import asyncio
 import sqlite3

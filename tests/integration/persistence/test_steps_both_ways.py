@@ -1,4 +1,5 @@
-"""A step of a run stores the same, and says the same, whether it shares a transaction of PostgreSQL or has one of its own."""
+"""A step of a run stores the same, and says the same, whether it shares a transaction of PostgreSQL
+or has one of its own."""
 
 import logging
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,5 @@
-"""How values stand in the tables: nothing readable that is secret, nothing twice, nothing a database cannot hold."""
+"""How values stand in the tables: nothing readable that is secret, nothing twice, nothing a
+database cannot hold."""
 
 from dataclasses import replace
 from decimal import Decimal

@@ -19,8 +19,8 @@ _TERMINATE = b"X\x00\x00\x00\x04"
 
 @asynccontextmanager
 async def lingering_sessions(url: str) -> AsyncIterator[str]:
-    """The URL of the same database through a relay that hides the end of each connection from the server. A slow server
-    notices the end late; behind the relay it never does."""
+    """The URL of the same database through a relay that hides the end of each connection from the
+    server. A slow server notices the end late; behind the relay it never does."""
     parsed = make_url(url)
     server_path = f"{parsed.query['host']}/{_SOCKET}"
     async with AsyncExitStack() as servers:

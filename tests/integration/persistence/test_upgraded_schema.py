@@ -1,4 +1,5 @@
-"""A database that an earlier version created: it is upgraded to the schema of a new one, or refused."""
+"""A database that an earlier version created: it is upgraded to the schema of a new one, or
+refused."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -1,4 +1,5 @@
-"""Runs that no index has: a page has what is found among the next runs, and its cursor leads to the rest."""
+"""Runs that no index has: a page has what is found among the next runs, and its cursor leads to the
+rest."""
 
 from dataclasses import replace
 
@@ -24,7 +25,8 @@ OF_KEY = RunFilter(started_by="key_of_one", status=RunStatus.QUEUED, statuses=fr
 
 
 async def eleven_runs(stores: Stores) -> list[RunId]:
-    """The second and the ninth are of the model `rare:one`, which they have alone. Returns their ids."""
+    """The second and the ninth are of the model `rare:one`, which they have alone. Returns their
+    ids."""
     runs = [run_number(number) for number in range(1, 12)]
     for place in (1, 8):
         runs[place] = replace(runs[place], model="rare:one")
@@ -80,7 +82,8 @@ async def test_the_end_of_a_walk_tells_nothing_of_a_run_that_is_not_seen_and_mis
     stores: Stores, database: Database, order: RunOrder
 ) -> None:
     runs = [run_number(number) for number in range(1, 6)]
-    # The walk ends at the third run, which is of another team and as old as the one before and the one behind it.
+    # The walk ends at the third run, which is of another team and as old as the one before and the
+    # one behind it.
     runs[1:4] = [replace(each, created_at=after(3)) for each in runs[1:4]]
     thread = replace(a_thread(a_thread_id(2)), team="finance")
     await grouped(stores)

@@ -1,4 +1,5 @@
-"""How many files a step of a run passes on its way to the disk. Each file that the way enters, or enters again, counts."""
+"""How many files a step of a run passes on its way to the disk. Each file that the way enters, or
+enters again, counts."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""Small units of work on the table of threads, and one that holds its thread until it is told to go on."""
+"""Small units of work on the table of threads, and one that holds its thread until it is told to go
+on."""
 
 import threading
 from collections.abc import Callable

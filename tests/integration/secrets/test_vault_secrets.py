@@ -1,4 +1,5 @@
-"""Secrets from Vault over HTTP: paths of an organization, logins, what is kept in memory, and errors without values."""
+"""Secrets from Vault over HTTP: paths of an organization, logins, what is kept in memory, and
+errors without values."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,5 +1,5 @@
-"""A Vault on a port of this machine: the KV engine of version 2, and logins by AppRole and Kubernetes, as its API
-documentation has them."""
+"""A Vault on a port of this machine: the KV engine of version 2, and logins by AppRole and
+Kubernetes, as its API documentation has them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +13,8 @@ ROOT = "hvs.root-of-the-tests"
 
 @dataclass
 class FakeVault:
-    """`secrets` by path below `/v1`. `fails_with` answers everything so. Tokens of logins are valid until `revoke_all`."""
+    """`secrets` by path below `/v1`. `fails_with` answers everything so. Tokens of logins are valid
+    until `revoke_all`."""
 
     url: str = ""
     secrets: dict[str, dict[str, object]] = field(default_factory=dict)

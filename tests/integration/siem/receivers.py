@@ -1,4 +1,5 @@
-"""Receivers of syslog on this machine: over TCP, over TLS with a certificate of the test, and over UDP."""
+"""Receivers of syslog on this machine: over TCP, over TLS with a certificate of the test, and over
+UDP."""
 
 import socket
 import socketserver
@@ -49,8 +50,8 @@ def octet_counted(stream: bytes) -> Iterator[bytes]:
 def syslog_receiver(
     context: ssl.SSLContext | None = None, *, reads: bool = True, writes: bool = False
 ) -> Iterator[SyslogReceiver]:
-    """A receiver over TCP, with a `context` over TLS. Without `reads` it resets every connection. With `writes` it
-    reads, and then writes until the other end has closed."""
+    """A receiver over TCP, with a `context` over TLS. Without `reads` it resets every connection.
+    With `writes` it reads, and then writes until the other end has closed."""
     receiver = SyslogReceiver()
 
     class Handler(socketserver.BaseRequestHandler):

@@ -1,4 +1,5 @@
-"""Audit entries on the wire: HTTP, and syslog over TCP, TLS and UDP, to receivers on this machine."""
+"""Audit entries on the wire: HTTP, and syslog over TCP, TLS and UDP, to receivers on this
+machine."""
 
 import json
 import re

@@ -20,7 +20,8 @@ _numbers = itertools.count(1)
 
 
 def a_public_key() -> str:
-    """A new one: the SDK has one client for each public key and process, also after it was closed."""
+    """A new one: the SDK has one client for each public key and process, also after it was
+    closed."""
     return f"pk-lf-{next(_numbers)}"
 
 

@@ -1,4 +1,5 @@
-"""Places that traces are sent to: one that decodes the real export, one that refuses, one that never answers."""
+"""Places that traces are sent to: one that decodes the real export, one that refuses, one that
+never answers."""
 
 import gzip
 import queue
@@ -65,7 +66,8 @@ class LangfuseReceiver:
 
 @contextmanager
 def langfuse_receiver(status: int = 200, *, answers: bool = True) -> Iterator[LangfuseReceiver]:
-    """A receiver on a free port. Without `answers` it reads requests and leaves their clients waiting until it closes."""
+    """A receiver on a free port. Without `answers` it reads requests and leaves their clients
+    waiting until it closes."""
     requests: queue.Queue[ReceivedRequest] = queue.Queue()
     may_answer = threading.Event()
     if answers:

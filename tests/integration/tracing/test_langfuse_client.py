@@ -1,4 +1,5 @@
-"""The client of Langfuse's SDK in the service: what it sends, logs and leaves behind, and what an absent Langfuse costs."""
+"""The client of Langfuse's SDK in the service: what it sends, logs and leaves behind, and what an
+absent Langfuse costs."""
 
 import asyncio
 import base64

@@ -1,4 +1,5 @@
-"""A receiver of webhooks on a port of this machine, which keeps what it gets and answers as it is told."""
+"""A receiver of webhooks on a port of this machine, which keeps what it gets and answers as it is
+told."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

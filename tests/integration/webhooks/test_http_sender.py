@@ -1,4 +1,5 @@
-"""Webhooks over real HTTP: what a receiver can verify, and what of receivers and addresses is refused."""
+"""Webhooks over real HTTP: what a receiver can verify, and what of receivers and addresses is
+refused."""
 
 import socket
 from collections.abc import AsyncIterator
@@ -106,7 +107,8 @@ async def test_a_private_address_is_not_requested_however_it_is_named() -> None:
             f"http://2130706433:{port}",
         ):
             assert await sent(url, EgressPolicy()) == Attempt(failure=SendFailure.BLOCKED)
-        # The address is looked at when the name is resolved, by the very resolver that connects: no rebinding.
+        # The address is looked at when the name is resolved, by the very resolver that connects: no
+        # rebinding.
         async with a_sender(EgressPolicy(), resolver=Resolves()) as sender:
             refused = await sender.send(f"http://public.example:{port}", {}, b"{}")
         assert refused == Attempt(failure=SendFailure.BLOCKED)

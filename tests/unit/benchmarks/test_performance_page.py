@@ -1,4 +1,5 @@
-"""docs/performance.md as `make bench` writes it: verdicts are computed, parts that fail leave what there was, people's text stays."""
+"""docs/performance.md as `make bench` writes it: verdicts are computed, parts that fail leave what
+there was, people's text stays."""
 
 from collections.abc import Iterable
 

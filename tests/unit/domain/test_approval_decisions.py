@@ -1,4 +1,5 @@
-"""A person's decision on an approval: who may take it, until when, and what the audit and the model learn of it."""
+"""A person's decision on an approval: who may take it, until when, and what the audit and the model
+learn of it."""
 
 from dataclasses import replace
 

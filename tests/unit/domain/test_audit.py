@@ -1,4 +1,5 @@
-"""Audit entries of runs and calls: canonical digests, ids that repeat with their cause, and what each says."""
+"""Audit entries of runs and calls: canonical digests, ids that repeat with their cause, and what
+each says."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""The policy of an agent that is called as a tool: never milder than its caller's, nor than its own."""
+"""The policy of an agent that is called as a tool: never milder than its caller's, nor than its
+own."""
 
 import pytest
 from hypothesis import given

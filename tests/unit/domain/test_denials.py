@@ -1,4 +1,5 @@
-"""Denials within a layer of policy: they win over every rule that does not permit the tool by a more exact name."""
+"""Denials within a layer of policy: they win over every rule that does not permit the tool by a
+more exact name."""
 
 from dataclasses import replace
 from fnmatch import fnmatchcase

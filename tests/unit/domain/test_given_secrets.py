@@ -1,4 +1,5 @@
-"""Secrets that people give for MCP servers: which configurations take them, and for which address they are used."""
+"""Secrets that people give for MCP servers: which configurations take them, and for which address
+they are used."""
 
 from dataclasses import replace
 from typing import Any

@@ -133,7 +133,8 @@ def test_what_is_said_to_be_idle_can_be_left_out(
 
 
 def _effect(policy: ToolPolicy) -> ToolPolicy:
-    """What holds, wherever it comes from. Of a denied tool: the denial, and what it does to the run."""
+    """What holds, wherever it comes from. Of a denied tool: the denial, and what it does to the
+    run."""
     if policy.decision is Verdict.DENY:
         return ToolPolicy(decision=policy.decision, on_block=policy.on_block)
     return replace(policy, sources={})

@@ -1,4 +1,5 @@
-"""The circuit breaker: it opens after failures in a row, lets one probe through after its pause, and closes on an answer."""
+"""The circuit breaker: it opens after failures in a row, lets one probe through after its pause,
+and closes on an answer."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Model providers in clouds: which settings each kind takes, and where the machine's identity may go."""
+"""Model providers in clouds: which settings each kind takes, and where the machine's identity may
+go."""
 
 import json
 from typing import Any

@@ -1,4 +1,5 @@
-"""The name that was probably meant: found among similar ones, within a bounded time whatever the names are."""
+"""The name that was probably meant: found among similar ones, within a bounded time whatever the
+names are."""
 
 import pytest
 

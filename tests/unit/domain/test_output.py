@@ -1,4 +1,5 @@
-"""Output of runs by a schema: what is read from an answer, and what is asked when it does not match."""
+"""Output of runs by a schema: what is read from an answer, and what is asked when it does not
+match."""
 
 import pytest
 

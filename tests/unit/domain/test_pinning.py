@@ -1,4 +1,5 @@
-"""Pinning of tool definitions: what is approved, what waits in quarantine, and how the difference reads."""
+"""Pinning of tool definitions: what is approved, what waits in quarantine, and how the difference
+reads."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -220,7 +221,7 @@ def test_where_first_definitions_are_reviewed_all_of_them_wait() -> None:
     assert with_approved(stored, "zip").usable == (a_definition("zip"),)
 
 
-# --- the difference ---------------------------------------------------------------------------------------------------
+# --- the difference ------------------------------------------------------------------------------
 
 
 def diff_of(before: McpToolDefinition | None, now: McpToolDefinition) -> str:

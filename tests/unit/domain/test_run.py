@@ -1,4 +1,5 @@
-"""The run as a state machine: what may follow what, and what each transition keeps, sets and clears."""
+"""The run as a state machine: what may follow what, and what each transition keeps, sets and
+clears."""
 
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -158,7 +159,8 @@ def test_a_transition_changes_nothing_but_what_it_is_about() -> None:
 
 
 def of_all_fields(kind: type) -> dict[str, Any]:
-    """A value of its own for each of them, so that none is taken for another's or for its default."""
+    """A value of its own for each of them, so that none is taken for another's or for its
+    default."""
     return {field.name: object() for field in fields(kind)}
 
 

@@ -1,4 +1,5 @@
-"""What is decided about a run that no worker has: what a start does to others, claiming, stopping, resuming."""
+"""What is decided about a run that no worker has: what a start does to others, claiming, stopping,
+resuming."""
 
 from dataclasses import replace
 

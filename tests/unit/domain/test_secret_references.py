@@ -1,4 +1,5 @@
-"""References to secrets that are stored elsewhere: their forms, and that none leads out of its organization's place."""
+"""References to secrets that are stored elsewhere: their forms, and that none leads out of its
+organization's place."""
 
 import pytest
 

@@ -6,15 +6,9 @@ from typing import TypedDict
 import pytest
 
 from domain.errors import ErrorKind, ServiceError
+from domain.mcp.behavior import ElicitationPolicy, PassingPolicy
 from domain.mcp.declared_tool import MAX_DECLARED_TOOLS, MAX_DESCRIPTION, MAX_SCHEMA, DeclaredTool
-from domain.mcp.server import (
-    ElicitationPolicy,
-    Isolation,
-    McpServerConfig,
-    McpServerKind,
-    PassingPolicy,
-    default_isolation,
-)
+from domain.mcp.server import Isolation, McpServerConfig, McpServerKind, default_isolation
 
 REMOTE = [McpServerKind.SSE, McpServerKind.HTTP, McpServerKind.A2A]
 

@@ -1,4 +1,5 @@
-"""SharedState: what a front end sent, with the patches of calls in the order in which they were executed."""
+"""SharedState: what a front end sent, with the patches of calls in the order in which they were
+executed."""
 
 from dataclasses import replace
 from typing import cast

@@ -1,4 +1,5 @@
-"""Webhooks: signatures as the specification has them, what answers mean, and how long it is tried."""
+"""Webhooks: signatures as the specification has them, what answers mean, and how long it is
+tried."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -253,7 +253,7 @@ def test_an_interrupted_node_is_repeated_only_if_that_does_no_harm() -> None:
     assert error.code == OUTCOME_UNKNOWN
 
 
-# --- whatever the graph, and whatever the order -----------------------------------------------------------------------
+# --- whatever the graph, and whatever the order --------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,8 @@ def fates(draw: st.DrawFn, joins: tuple[str, ...]) -> Fate:
 
 
 def lived(fate: Fate, draw: st.DataObject) -> Story:
-    """The run to its end, nodes ending in any order; every so often what is decided is lost and decided anew."""
+    """The run to its end, nodes ending in any order; every so often what is decided is lost and
+    decided anew."""
     told = Story(fate.plan).advance()
     for _ in range(200):
         if told.decision.outlook in (Outlook.COMPLETED, Outlook.FAILED):

@@ -1,4 +1,5 @@
-"""MCP servers that a tool node defines itself: the rules of servers that are saved, and secrets by name only."""
+"""MCP servers that a tool node defines itself: the rules of servers that are saved, and secrets by
+name only."""
 
 import pytest
 

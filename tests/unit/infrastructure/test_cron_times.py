@@ -1,4 +1,5 @@
-"""Times of cron expressions in time zones, above all where clocks are changed, and what cannot be read."""
+"""Times of cron expressions in time zones, above all where clocks are changed, and what cannot be
+read."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -46,7 +47,8 @@ def test_an_expression_is_read_in_its_zone(cron: str, zone: str, after: str, exp
 @pytest.mark.parametrize(
     ("cron", "zone", "after", "expected"),
     [
-        # Left out: 02:00 to 03:00 of 29 March. A fixed time in there fires at its end, and every other day at its own.
+        # Left out: 02:00 to 03:00 of 29 March. A fixed time in there fires at its end, and every
+        # other day at its own.
         ("30 2 * * *", "Europe/Berlin", "2026-03-28T00:00", ["28 02:30+0100", "29 03:00+0200", "30 02:30+0200"]),
         # At midnight in Cairo.
         ("0 0 * * *", "Africa/Cairo", "2026-04-22T23:00", ["24 01:00+0300", "25 00:00+0300", "26 00:00+0300"]),

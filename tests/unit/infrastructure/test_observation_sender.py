@@ -1,4 +1,5 @@
-"""The sending thread: nothing it meets stops it, and a failing backend is not asked again too soon."""
+"""The sending thread: nothing it meets stops it, and a failing backend is not asked again too
+soon."""
 
 import asyncio
 import queue

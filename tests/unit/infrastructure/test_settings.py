@@ -1,4 +1,5 @@
-"""Settings from the environment: defaults, errors a person can act on, hints for typing mistakes."""
+"""Settings from the environment: defaults, errors a person can act on, hints for typing
+mistakes."""
 
 from ipaddress import ip_network
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Images and files of results for clients of the gateway, where the server's own answer is not passed on."""
+"""Images and files of results for clients of the gateway, where the server's own answer is not
+passed on."""
 
 import json
 

@@ -1,4 +1,5 @@
-"""Requests are answered as HTTP/1.1 has it; those without end, and connections without number, are not."""
+"""Requests are answered as HTTP/1.1 has it; those without end, and connections without number, are
+not."""
 
 import json
 from typing import cast

@@ -1,4 +1,5 @@
-"""Clients that send without waiting: requests before their responses, and bodies in pieces of a byte or beside others."""
+"""Clients that send without waiting: requests before their responses, and bodies in pieces of a
+byte or beside others."""
 
 import json
 from typing import Any

@@ -1,4 +1,5 @@
-"""Answers of providers without a network: `ProviderHttp` that gives each request what a test has ready for it."""
+"""Answers of providers without a network: `ProviderHttp` that gives each request what a test has
+ready for it."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -9,8 +10,8 @@ from yarl import URL
 
 
 class SomeAnswer:
-    """What a provider answers: whole, or in pieces of which each comes when it is read, with something happening
-    before. One that `breaks_off` has no end."""
+    """What a provider answers: whole, or in pieces of which each comes when it is read, with
+    something happening before. One that `breaks_off` has no end."""
 
     def __init__(
         self,

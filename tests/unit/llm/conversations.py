@@ -1,4 +1,5 @@
-"""A thread as the loop keeps it: replies with their items become messages, results follow, requests hold them all."""
+"""A thread as the loop keeps it: replies with their items become messages, results follow, requests
+hold them all."""
 
 from dataclasses import replace
 

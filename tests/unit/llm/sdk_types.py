@@ -16,7 +16,8 @@ from typing_extensions import TypedDict, is_typeddict
 OWN_FIELDS = frozenset(
     {"reasoning_content", "reasoning", "reasoning_details", "reasoning_text", "reasoning_opaque", "extra_content"}
 )
-"""Of messages and their calls in chat completions: fields of other vendors, which OpenAI's types do not have."""
+"""Of messages and their calls in chat completions: fields of other vendors, which OpenAI's types do
+not have."""
 
 
 _SAMPLING = frozenset({"temperature", "top_p", "top_k"})
@@ -75,8 +76,8 @@ def _adapter(params: Any) -> TypeAdapter[Any]:
 
 
 def _with_lists(type_: Any, known: dict[Any, Any]) -> Any:
-    """The type with a list for each iterable: pydantic validates iterables while they are read, so it cannot tell which
-    type of a union they fit."""
+    """The type with a list for each iterable: pydantic validates iterables while they are read, so
+    it cannot tell which type of a union they fit."""
     if is_typeddict(type_):
         if type_ not in known:
             known[type_] = copied = TypedDict(type_.__name__, {})  # type: ignore[operator]
@@ -93,7 +94,8 @@ def _with_lists(type_: Any, known: dict[Any, Any]) -> Any:
 
 
 _IMPORTING = Lock()
-"""Providers may listen on threads of their own, and these packages fail if several threads import them at once."""
+"""Providers may listen on threads of their own, and these packages fail if several threads import
+them at once."""
 
 
 def _types(module: str) -> Any:
@@ -111,7 +113,8 @@ def _without_own_fields(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(value: dict[str, Any], adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """The type takes the value and knows all of its fields: others would be missing when it is written again."""
+    """The type takes the value and knows all of its fields: others would be missing when it is
+    written again."""
     assert json.loads(adapter.dump_json(adapter.validate_python(value), warnings=False)) == value
     return value
 

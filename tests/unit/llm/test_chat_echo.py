@@ -1,4 +1,5 @@
-"""What goes back with the model's messages follows from its family and from what its provider refuses."""
+"""What goes back with the model's messages follows from its family and from what its provider
+refuses."""
 
 import pytest
 

@@ -25,7 +25,8 @@ def limited(retry_after_s: float | None = None) -> ModelError:
 
 
 class Place:
-    """A deployment that answers its name, or fails with `error`, after a piece of text if `late`."""
+    """A deployment that answers its name, or fails with `error`, after a piece of text if
+    `late`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

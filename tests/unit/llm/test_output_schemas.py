@@ -1,4 +1,5 @@
-"""Output schemas: sent as a parameter to models that generate by them, asked for in the prompt otherwise."""
+"""Output schemas: sent as a parameter to models that generate by them, asked for in the prompt
+otherwise."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Each kind of provider is asked as its vendor wants it, and the library for vendors' own APIs is loaded at its first use."""
+"""Each kind of provider is asked as its vendor wants it, and the library for vendors' own APIs is
+loaded at its first use."""
 
 import asyncio
 from collections.abc import AsyncIterator

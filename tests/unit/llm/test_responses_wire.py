@@ -1,4 +1,5 @@
-"""What is sent on the wire of the Responses API: every body is one that the openai package's types take."""
+"""What is sent on the wire of the Responses API: every body is one that the openai package's types
+take."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Client of Dragoman: `Dragoman`, and `AsyncDragoman` for asyncio and trio. `models` has the shapes of the HTTP API."""
+"""Client of Dragoman: `Dragoman`, and `AsyncDragoman` for asyncio and trio. `models` has the shapes
+of the HTTP API."""
 
 from dragoman_client import models
 from dragoman_client.aio import AsyncDragoman, AsyncRun, AsyncThread, AsyncWorkflowRun

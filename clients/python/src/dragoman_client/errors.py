@@ -13,8 +13,9 @@ class ConnectionLost(DragomanError):
 
 
 class ApiError(DragomanError):
-    """The service rejected a request. `code` is for programs, `detail` is a sentence for people; `errors` names faults
-    in the input, each with `path` and `message`. `problem` is the whole document."""
+    """The service rejected a request. `code` is for programs, `detail` is a sentence for people;
+    `errors` names faults in the input, each with `path` and `message`. `problem` is the whole
+    document."""
 
     def __init__(self, status: int, problem: Mapping[str, Any]) -> None:
         self.status = status
@@ -71,5 +72,6 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def api_error(status: int, body: object) -> ApiError:
-    """The error of a response, whose body is a problem document unless something between here and the service answered."""
+    """The error of a response, whose body is a problem document unless something between here and
+    the service answered."""
     return _BY_STATUS.get(status, ApiError)(status, body if isinstance(body, Mapping) else {})

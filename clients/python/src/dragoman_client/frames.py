@@ -9,7 +9,8 @@ HEARTBEATS_MISSED_S = 60.0
 
 
 class Frames:
-    """Collects lines to events. A cut event is not delivered: the service sends it again after `Last-Event-ID`."""
+    """Collects lines to events. A cut event is not delivered: the service sends it again after
+    `Last-Event-ID`."""
 
     def __init__(self) -> None:
         self._data: list[str] = []

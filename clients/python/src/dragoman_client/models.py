@@ -42,8 +42,8 @@ class ApprovalServerView(TypedDict):
 
 ApprovalState: TypeAlias = Literal['pending', 'approved', 'denied', 'expired', 'stale', 'cancelled']
 """
-The state of an approval; the values are public. `stale`: the agent or the tool's MCP
-server has changed, and the call is checked again. `cancelled`: the run ended before a decision.
+The state of an approval; the values are public. `stale`: the agent or the tool's MCP server
+has changed, and the call is checked again. `cancelled`: the run ended before a decision.
 """
 
 
@@ -241,8 +241,9 @@ class CliProviderView(TypedDict):
 
 CloudIdentity: TypeAlias = Literal['key', 'service']
 """
-Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine on which Dragoman
-runs (instance role, workload identity, metadata server). The values are part of the public contract.
+Whose identity calls have: `key`, that of the provider's key; `service`, that of the machine
+on which Dragoman runs (instance role, workload identity, metadata server). The values are part
+of the public contract.
 """
 
 
@@ -386,7 +387,10 @@ class CreatedWebhookKeyView(TypedDict):
 
 
 Credentials: TypeAlias = Literal['organization', 'person']
-"""Whose account is used at a server: one of the organization, or that of the person for whom a call is made."""
+"""
+Whose account is used at a server: one of the organization, or that of the person for whom a
+call is made.
+"""
 
 
 Day: TypeAlias = Literal['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun']
@@ -450,9 +454,9 @@ DeliveryState: TypeAlias = Literal['pending', 'delivering', 'delivered', 'failed
 
 EchoReasoning: TypeAlias = Literal['tool_loop', 'always', 'never']
 """
-Where chat completions get the model's reasoning back, if the provider shows it: in messages `always`; after the
-last message of the user, which is the `tool_loop`; or `never`, which sends text and calls only. The values are part
-of the public contract.
+Where chat completions get the model's reasoning back, if the provider shows it: in messages
+`always`; after the last message of the user, which is the `tool_loop`; or `never`, which sends
+text and calls only. The values are part of the public contract.
 """
 
 
@@ -483,7 +487,10 @@ class EdgeView(TypedDict):
 
 
 Effort: TypeAlias = Literal['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
-"""How much a model thinks. Models take some of these. The values are part of the public contract."""
+"""
+How much a model thinks. Models take some of these. The values are part of the public
+contract.
+"""
 
 
 ElicitationPolicy: TypeAlias = Literal['decline', 'ask']
@@ -593,7 +600,10 @@ class FileView(TypedDict):
 
 
 FirstUse: TypeAlias = Literal['approve', 'review']
-"""What happens to the first definitions of servers that are not trusted. The values are public."""
+"""
+What happens to the first definitions of servers that are not trusted. The values are
+public.
+"""
 
 
 class ForkThreadBody(TypedDict):
@@ -758,7 +768,10 @@ ImportOutcome: TypeAlias = Literal['created', 'skipped']
 
 
 IncompleteReason: TypeAlias = Literal['max_turns', 'max_tool_calls', 'max_tokens', 'max_cost_usd', 'timeout', 'daily_budget_usd', 'max_output_tokens', 'content_filter', 'refusal', 'context_exceeded']
-"""Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is incomplete."""
+"""
+Why a run ended `incomplete`: the limit that it reached, or the reason why the last reply is
+incomplete.
+"""
 
 
 class InstallProgressView(TypedDict):
@@ -1320,8 +1333,8 @@ class PendingView(TypedDict):
 
 Permission: TypeAlias = Literal['runs.start', 'runs.control', 'approvals.decide', 'threads.release', 'servers.operate', 'gateway.open', 'webhooks.retry', 'agents.manage', 'servers.manage', 'workflows.manage', 'schedules.manage', 'models.manage', 'secrets.manage', 'webhooks.manage', 'organization.manage', 'keys.manage', 'users.manage', 'groups.manage', 'roles.manage']
 """
-One kind of act. Every role reads. Identity providers and directories need the role `admin`, because they decide
-who gets which role.
+One kind of act. Every role reads. Identity providers and directories need the role `admin`,
+because they decide who gets which role.
 """
 
 
@@ -1362,7 +1375,10 @@ that called this one as a tool (`domain/policy/caller.py`).
 
 
 class Problem(TypedDict):
-    """Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a person."""
+    """
+    Why a request failed. `code` is stable and machine-readable, `detail` a sentence for a
+    person.
+    """
 
     type: str
     """`urn:dragoman:problem:` and the code."""
@@ -1404,8 +1420,8 @@ class ProviderErrorView(TypedDict):
 
 ProviderKind: TypeAlias = Literal['openai', 'alibaba', 'anthropic', 'azure', 'bedrock', 'cerebras', 'cohere', 'crusoe', 'deepseek', 'fireworks', 'github-copilot', 'google', 'groq', 'heroku', 'huggingface', 'meta', 'mistral', 'moonshotai', 'nebius', 'ollama', 'openrouter', 'ovhcloud', 'sambanova', 'snowflake', 'together', 'vercel', 'vertex', 'xai', 'zai']
 """
-The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is, unless their wire is `native`.
-The values are part of the public contract.
+The vendor of a provider's API. All but `anthropic` and `vertex` are asked as OpenAI is,
+unless their wire is `native`. The values are part of the public contract.
 """
 
 
@@ -1413,7 +1429,8 @@ ProviderWire: TypeAlias = Literal['auto', 'responses', 'chat', 'native']
 """
 The API of a provider. The values are part of the public contract.
 
-- `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock without a path, `chat` elsewhere.
+- `auto`: `responses` at OpenAI itself, `native` at Vertex AI and at addresses of Bedrock
+  without a path, `chat` elsewhere.
 - `native`: the vendor's own API: `generateContent` of Gemini, Converse of Bedrock.
 """
 
@@ -1488,8 +1505,8 @@ class ReadResourceBody(TypedDict):
 
 class ReasoningDeltaEvent(TypedDict):
     """
-    A piece of the reasoning that the model shows before or beside the text of a message, of agents with
-    `reasoning_summary`. It is in no message.
+    A piece of the reasoning that the model shows before or beside the text of a message, of
+    agents with `reasoning_summary`. It is in no message.
     """
 
     seq: int
@@ -1562,7 +1579,10 @@ class RejectionView(TypedDict):
 
 
 class ReplayWorkflowRunBody(TypedDict):
-    """The node from which a new run executes; nodes before it keep the outputs of the earlier run."""
+    """
+    The node from which a new run executes; nodes before it keep the outputs of the earlier
+    run.
+    """
 
     node_id: str
     """Id of the node, a step of the newest version."""
@@ -1797,8 +1817,9 @@ class RunIncompleteEvent(TypedDict):
 
 RunOrder: TypeAlias = Literal['newest', 'oldest', 'longest', 'costliest', 'most_tokens']
 """
-Orders of runs; the values are public. Those by figures begin with the largest, and have the `SEARCHED` newest runs
-of the organization (before `until`): no index has them. Equal ones are ordered by id.
+Orders of runs; the values are public. Those by figures begin with the largest, and have the
+`SEARCHED` newest runs of the organization (before `until`): no index has them. Equal ones are
+ordered by id.
 """
 
 
@@ -1856,7 +1877,10 @@ RunStatus: TypeAlias = Literal['queued', 'in_progress', 'requires_action', 'comp
 
 
 class RunStreamEnd(TypedDict):
-    """The last item of a stream: the run has ended or requires action. It is not stored and has no id."""
+    """
+    The last item of a stream: the run has ended or requires action. It is not stored and has no
+    id.
+    """
 
     type: Literal['end']
     """Type of the event."""
@@ -2016,7 +2040,10 @@ SessionKind: TypeAlias = Literal['console', 'client', 'impersonation']
 
 
 class SessionView(TypedDict):
-    """A browser that is signed in to the console, a client that a person admitted at the gateway, or an impersonation."""
+    """
+    A browser that is signed in to the console, a client that a person admitted at the gateway,
+    or an impersonation.
+    """
 
     id: str
     """Id of the session; that of a client is a gateway session's."""
@@ -2122,7 +2149,10 @@ class StartWorkflowRunBody(TypedDict):
 
 
 SubjectToken: TypeAlias = Literal['id_token', 'access_token']
-"""The token of a person's sign-in that is exchanged. The values are part of the public contract."""
+"""
+The token of a person's sign-in that is exchanged. The values are part of the public
+contract.
+"""
 
 
 class TestFailureView(TypedDict):
@@ -2200,7 +2230,10 @@ class ThreadView(TypedDict):
 
 
 class TlsBody(TypedDict):
-    """TLS with a remote server: a client certificate with its key, or certificate authorities, or both."""
+    """
+    TLS with a remote server: a client certificate with its key, or certificate authorities, or
+    both.
+    """
 
     certificate: NotRequired[str | None]
     """Client certificate in PEM, with those between it and its authority; null: none is shown."""
@@ -2227,8 +2260,8 @@ class TlsView(TypedDict):
 
 class TokenExchangeAuthBody(TypedDict):
     """
-    OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in for a token of the
-    server. Needs `credentials` `person`.
+    OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in
+    for a token of the server. Needs `credentials` `person`.
     """
 
     type: Literal['oauth_token_exchange']
@@ -2255,8 +2288,8 @@ class TokenExchangeAuthBody(TypedDict):
 
 ToolHealth: TypeAlias = Literal['available', 'quarantined', 'not_installed', 'installing', 'disconnected', 'connecting', 'connected', 'unhealthy', 'needs_auth', 'disabled', 'error']
 """
-`available` for native tools, `quarantined` for MCP tools that await approval, else the state of
-the tool's server (`ServerState`).
+`available` for native tools, `quarantined` for MCP tools that await approval, else the state
+of the tool's server (`ServerState`).
 """
 
 
@@ -2518,8 +2551,8 @@ MaxRunning5: TypeAlias = None
 
 class UpdateGroupBody(TypedDict):
     """
-    Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with other claims, members
-    by claim are members again when they next sign in.
+    Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with
+    other claims, members by claim are members again when they next sign in.
     """
 
     name: NotRequired[str | None]
@@ -2536,8 +2569,8 @@ class UpdateGroupBody(TypedDict):
 
 class UpdateIdentityProviderBody(TypedDict):
     """
-    Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
-    the service a public client. `issuer` cannot change.
+    Changes to an identity provider; absent fields stay. `rules` replace all earlier ones;
+    `client_secret` null makes the service a public client. `issuer` cannot change.
     """
 
     name: NotRequired[str | None]
@@ -2641,7 +2674,10 @@ MaxRunning7: TypeAlias = None
 
 
 class UpdateRoleBody(TypedDict):
-    """Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The name stays."""
+    """
+    Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The
+    name stays.
+    """
 
     description: NotRequired[str | None]
     """What the role is for."""
@@ -2664,8 +2700,8 @@ class UpdateUserBody(TypedDict):
 
 class UpdateWorkflowBody(TypedDict):
     """
-    Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts: without `team`,
-    it gives the workflow to the organization.
+    Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely;
+    `text` replaces all parts: without `team`, it gives the workflow to the organization.
     """
 
     name: NotRequired[str | None]
@@ -2732,7 +2768,10 @@ MaxActiveRuns1: TypeAlias = None
 
 
 class UserLimitsBody(TypedDict):
-    """Limits of one user. What is absent or null sets none, or leaves it to the limits of all users."""
+    """
+    Limits of one user. What is absent or null sets none, or leaves it to the limits of all
+    users.
+    """
 
     rate_limit: NotRequired[RateLimitBody | None]
     """Limit of the user's requests to the API, the gateway and the console together; null: none."""
@@ -2751,8 +2790,8 @@ class UserLimitsView(TypedDict):
 
 UserStatus: TypeAlias = Literal['active', 'deactivated', 'removed']
 """
-Only an active user is admitted. The row of a removed one stays, without name and e-mail, so that the next
-sign-in does not create the user again.
+Only an active user is admitted. The row of a removed one stays, without name and e-mail, so
+that the next sign-in does not create the user again.
 """
 
 
@@ -2825,9 +2864,9 @@ class WebhookBody(TypedDict):
 
 WebhookEvent: TypeAlias = Literal['run.completed', 'run.failed', 'run.incomplete', 'run.cancelled', 'run.halted', 'run.requires_action', 'approval.requested', 'workflow_run.question_asked', 'mcp_server.tool_quarantined', 'thread.quarantined', 'run.question_asked', 'run.client_tool_called', 'account.required', 'mcp_server.authorization_required', 'other']
 """
-What is delivered: events of runs to the webhook of the run, and what waits for people (`NOTICES`) to the webhook of the
-organization's inbox. `other` stands for one that a later version stored and delivers. The values are part of the public
-contract.
+What is delivered: events of runs to the webhook of the run, and what waits for people
+(`NOTICES`) to the webhook of the organization's inbox. `other` stands for one that a later
+version stored and delivers. The values are part of the public contract.
 """
 
 
@@ -2948,7 +2987,10 @@ WorkflowRunStatus: TypeAlias = Literal['queued', 'in_progress', 'requires_action
 
 
 class WorkflowStreamEnd(TypedDict):
-    """The last item of a stream: the workflow run has ended or waits. It is not stored and has no id."""
+    """
+    The last item of a stream: the workflow run has ended or waits. It is not stored and has no
+    id.
+    """
 
     type: Literal['end']
     """Type of the event."""
@@ -3015,8 +3057,8 @@ class AccountView(TypedDict):
 
 class AddRegistryServerBody(TypedDict):
     """
-    An entry of a registry to register as a server. Values of its `inputs` are texts, or references
-    to named secrets (`{"secret": NAME}`).
+    An entry of a registry to register as a server. Values of its `inputs` are texts, or
+    references to named secrets (`{"secret": NAME}`).
     """
 
     version: NotRequired[str]
@@ -3239,7 +3281,10 @@ class CallerView(TypedDict):
 
 
 class CancelRunsBody(TypedDict):
-    """The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others."""
+    """
+    The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the
+    others.
+    """
 
     agent_id: NotRequired[str | None]
     """Id or name of an agent."""
@@ -3528,8 +3573,9 @@ class GroupList(TypedDict):
 
 class IdJagAuthBody(TypedDict):
     """
-    Enterprise-managed authorization: the identity provider of each person gives an assertion (ID-JAG) for the server's
-    authorization server, which gives a token for it. Needs `credentials` `person`.
+    Enterprise-managed authorization: the identity provider of each person gives an assertion
+    (ID-JAG) for the server's authorization server, which gives a token for it. Needs `credentials`
+    `person`.
     """
 
     type: Literal['oauth_id_jag']
@@ -3550,8 +3596,8 @@ class IdJagAuthBody(TypedDict):
 
 class IdentityProviderBody(TypedDict):
     """
-    An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
-    public client.
+    An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it
+    the service is a public client.
     """
 
     name: str
@@ -4043,7 +4089,8 @@ class OpenedGatewaySessionView(TypedDict):
 class PinnedToolView(TypedDict):
     """
     A tool and its approval: `state` is `approved`, `quarantined` if it is new or changed since
-    its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a unified diff.
+    its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a
+    unified diff.
     """
 
     name: str
@@ -4812,8 +4859,8 @@ class UpdateMcpServerBody(TypedDict):
 
 class UpdateModelProviderBody(TypedDict):
     """
-    Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
-    all earlier ones, keys included; `cloud` is replaced as a whole.
+    Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments`
+    replace all earlier ones, keys included; `cloud` is replaced as a whole.
     """
 
     kind: NotRequired[ProviderKind | None]
@@ -4926,7 +4973,10 @@ class UpdateScheduleBody(TypedDict):
 
 
 class UpdatedUserView(TypedDict):
-    """A changed user, and how many runs, workflow runs and gateway sessions end with their access."""
+    """
+    A changed user, and how many runs, workflow runs and gateway sessions end with their
+    access.
+    """
 
     id: str
     """Id of the user. Runs, calls, approvals and audit entries name it."""
@@ -5586,7 +5636,10 @@ class SavedAgentView(TypedDict):
 
 
 class SavedOrganizationView(TypedDict):
-    """A saved organization; `warnings` name its policies that match no tool, and users with limits who do not exist."""
+    """
+    A saved organization; `warnings` name its policies that match no tool, and users with limits
+    who do not exist.
+    """
 
     id: str
     """Id of the organization."""

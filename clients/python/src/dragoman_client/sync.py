@@ -20,7 +20,8 @@ _ONE_WAIT_S = 30.0
 
 
 class Run:
-    """A run as it was last seen. `view` is the whole of it, `messages` are those it wrote (after `wait`)."""
+    """A run as it was last seen. `view` is the whole of it, `messages` are those it wrote (after
+    `wait`)."""
 
     def __init__(self, client: Connection, view: models.RunView) -> None:
         self._client = client
@@ -66,8 +67,9 @@ class Run:
                 return self
 
     def stream(self, after: int | None = None) -> Iterator[models.RunEventView]:
-        """The events of the run, each exactly once, until it has ended or waits for something that is not settled in the
-        loop. Reconnects by itself. A later call continues after the last event, or after the event numbered `after`."""
+        """The events of the run, each exactly once, until it has ended or waits for something that
+        is not settled in the loop. Reconnects by itself. A later call continues after the last
+        event, or after the event numbered `after`."""
         return _events(self, f"/runs/{self.id}/stream", after)
 
     def retry(self) -> "Run":
@@ -145,7 +147,8 @@ class WorkflowRun:
 
 
 class Call:
-    """A pending tool call: `approve` or `deny` it, give its `result` (client tools), or `answer` its server's question."""
+    """A pending tool call: `approve` or `deny` it, give its `result` (client tools), or `answer`
+    its server's question."""
 
     def __init__(self, run: Run, view: models.ToolUseView) -> None:
         self._run = run
@@ -229,8 +232,9 @@ class Runs:
         self._client = client
 
     def start(self, *, idempotency_key: str | None = None, **body: Unpack[models.RunBody]) -> Run:
-        """Start a run. The same `idempotency_key` with the same body gives the same run for 24 hours; by default each call
-        has its own key, so that a broken connection starts no second run."""
+        """Start a run. The same `idempotency_key` with the same body gives the same run for 24
+        hours; by default each call has its own key, so that a broken connection starts no second
+        run."""
         headers = {"Idempotency-Key": idempotency_key or str(uuid4())}
         view = self._client.request("POST", "/runs", json=body, headers=headers, repeatable=True)
         return Run(self._client, view)
@@ -253,7 +257,8 @@ class WorkflowRuns:
         self._client = client
 
     def start(self, workflow: str, *, input: object = None, idempotency_key: str | None = None) -> WorkflowRun:
-        """Start a run of a workflow, by its name or id, with any JSON value as input. Keys are as for runs of agents."""
+        """Start a run of a workflow, by its name or id, with any JSON value as input. Keys are as
+        for runs of agents."""
         path, headers = f"/workflows/{part(workflow)}/runs", {"Idempotency-Key": idempotency_key or str(uuid4())}
         view = self._client.request("POST", path, json={"input": input}, headers=headers, repeatable=True)
         return WorkflowRun(self._client, view)
@@ -305,11 +310,14 @@ class Approvals:
 
 
 class Dragoman(Connection):
-    """A connection to a service. `url` and `api_key` are those in DRAGOMAN_URL and DRAGOMAN_API_KEY by default.
+    """A connection to a service. `url` and `api_key` are those in DRAGOMAN_URL and DRAGOMAN_API_KEY
+    by default.
 
-    - What is safe to repeat is repeated up to `retries` times when the connection breaks or the service is busy: reads, and
-      starts of runs, which carry an idempotency key. Everything else is repeated only if it was never sent.
-    - Raises ApiError (by status: NotFound, Conflict, …) for what the service rejects, ConnectionLost after retries.
+    - What is safe to repeat is repeated up to `retries` times when the connection breaks or the
+      service is busy: reads, and starts of runs, which carry an idempotency key. Everything else is
+      repeated only if it was never sent.
+    - Raises ApiError (by status: NotFound, Conflict, …) for what the service rejects,
+      ConnectionLost after retries.
     """
 
     def __init__(
@@ -331,7 +339,8 @@ class Dragoman(Connection):
 
 
 def _events(run: Run | WorkflowRun, path: str, after: int | None) -> Iterator[Any]:
-    """A stream ends where the run waits. It is opened again if the run has moved on since: so ended is what it was then."""
+    """A stream ends where the run waits. It is opened again if the run has moved on since: so ended
+    is what it was then."""
     run._last_seq = run._last_seq if after is None else after
     waits_for: set[str] = set()
     while True:

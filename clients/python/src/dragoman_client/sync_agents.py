@@ -1,4 +1,5 @@
-"""Agents and MCP servers of the asynchronous client. `sync_agents.py` is made from this file by `make clients`; change this one."""
+"""Agents and MCP servers of the asynchronous client. `sync_agents.py` is made from this file by
+`make clients`; change this one."""
 
 from collections.abc import Iterator
 from typing import Unpack, cast

@@ -58,7 +58,8 @@ class Connection:
         content: bytes | None = None,
         repeatable: bool | None = None,
     ) -> Any:
-        """Any operation of the HTTP API, by its path below `/v1`: the decoded JSON of the response, or None."""
+        """Any operation of the HTTP API, by its path below `/v1`: the decoded JSON of the response,
+        or None."""
         response = self._send(
             method, path, repeatable=method == "GET" if repeatable is None else repeatable,
             json=json, content=content, params=_stated(params), headers={**self._headers, **(headers or {})},
@@ -99,8 +100,8 @@ class Connection:
         raise AssertionError("the last attempt returns or raises")
 
     def follow(self, path: str, after: int) -> Generator[Json, None, None]:
-        """Every event after `after` once and in order, then `end`. A stream that breaks is opened again after its last
-        event. Raises ConnectionLost when that fails too often in a row."""
+        """Every event after `after` once and in order, then `end`. A stream that breaks is opened
+        again after its last event. Raises ConnectionLost when that fails too often in a row."""
         timeout = httpx.Timeout(self._http.timeout.connect, read=HEARTBEATS_MISSED_S)
         waits = pauses(self._retries)
         while True:

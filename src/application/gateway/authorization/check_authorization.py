@@ -24,7 +24,8 @@ _SINGLE = ("client_id", "redirect_uri", "response_type", "state", "code_challeng
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckAuthorizationCommand:
-    """`query` are the parameters of the request as they came. `agent` is the person's choice, where `resource` names none."""
+    """`query` are the parameters of the request as they came. `agent` is the person's choice, where
+    `resource` names none."""
 
     principal: Principal
     query: str = field(repr=False)
@@ -44,8 +45,8 @@ class CheckedAuthorization:
     agent: Agent | None
 
     def answer(self, **parameters: str) -> str:
-        """Where the browser goes with the answer. It names this server, so that no client takes it for that of another
-        one (RFC 9207)."""
+        """Where the browser goes with the answer. It names this server, so that no client takes it
+        for that of another one (RFC 9207)."""
         sent = {**parameters, **({} if self.state is None else {"state": self.state}), "iss": self.issuer}
         return f"{self.redirect_uri}{'&' if '?' in self.redirect_uri else '?'}{urlencode(sent)}"
 
@@ -60,8 +61,9 @@ class CheckAuthorization:
     - The agent is the one that the resource names, else the person's choice; it is enabled.
     - A faulty request is shown to the person, and never sends the browser elsewhere.
 
-    Raises: ServiceError authorization_elsewhere, invalid_client, invalid_request, invalid_target, unsupported_response_type, person_required,
-    impersonation_refused, role_insufficient, agent_not_found, agent_disabled.
+    Raises: ServiceError authorization_elsewhere, invalid_client, invalid_request, invalid_target,
+    unsupported_response_type, person_required, impersonation_refused, role_insufficient,
+    agent_not_found, agent_disabled.
     """
 
     def __init__(
@@ -115,7 +117,8 @@ class CheckAuthorization:
 
 
 def organization_of(query: str) -> str | None:
-    """The organization that an authorization request names with its resource: whose identity providers are offered."""
+    """The organization that an authorization request names with its resource: whose identity
+    providers are offered."""
     resource = parse_qs(query).get("resource", [""])[0]
     return parse_qs(_query_of(resource)).get("organization", [None])[0]
 

@@ -1,4 +1,5 @@
-"""DescribeAuthorization: where clients find the authorization server of the gateway, and what it does."""
+"""DescribeAuthorization: where clients find the authorization server of the gateway, and what it
+does."""
 
 from application.gateway.authorization.check_authorization import SCOPE
 from application.gateway.sessions.open_session import GATEWAY_PATH
@@ -15,9 +16,10 @@ REGISTER_PATH = "/register"
 
 class DescribeAuthorization:
     """Public. Rules:
-    - There is an authorization server while there is an identity provider with which people sign in.
-    - With `external`, clients are sent to that issuer, and this service is no authorization server. Its tokens are for
-      the gateway's URL without a query.
+    - There is an authorization server while there is an identity provider with which people sign
+      in.
+    - With `external`, clients are sent to that issuer, and this service is no authorization server.
+      Its tokens are for the gateway's URL without a query.
     - The resource is the URL that a client was given, with its query, which names an agent.
     """
 
@@ -48,8 +50,8 @@ class DescribeAuthorization:
         return document
 
     async def server(self) -> JsonObject:
-        """The metadata of the authorization server (RFC 8414). Raises NOT_FOUND `authorization_server_not_found`,
-        CONFLICT `not_listening`."""
+        """The metadata of the authorization server (RFC 8414). Raises NOT_FOUND
+        `authorization_server_not_found`, CONFLICT `not_listening`."""
         issuer = public_url(self._address, "")
         if not await self.is_on():
             raise not_found("authorization server", issuer)

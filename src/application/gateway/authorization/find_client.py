@@ -1,4 +1,5 @@
-"""FindOAuthClient: the client with a client id, which is the URL of its metadata or a registration."""
+"""FindOAuthClient: the client with a client id, which is the URL of its metadata or a
+registration."""
 
 from urllib.parse import urlsplit
 
@@ -14,13 +15,15 @@ from domain.errors import ServiceError, invalid
 
 _OPEN = (None, "none")
 _OF_SECRETS = ("client_secret", "client_secret_expires_at")
-"""What no metadata document may have (draft-ietf-oauth-client-id-metadata-document): everyone reads it."""
+"""What no metadata document may have (draft-ietf-oauth-client-id-metadata-document): everyone reads
+it."""
 
 
 class FindOAuthClient:
     """Rules:
     - A client id that is a URL names a metadata document, which repeats it.
-    - The document is of a public client: a client that says it has a secret, or shows one, is refused.
+    - The document is of a public client: a client that says it has a secret, or shows one, is
+      refused.
     - Another client id is a registration (`ClientRegistrations`).
 
     Raises: ServiceError invalid_client.

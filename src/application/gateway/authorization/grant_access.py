@@ -28,7 +28,8 @@ class GrantAccessCommand:
 
 class GrantAccess:
     """Rules:
-    - The grant is of this person, for one agent, client and resource. Audited `gateway_session.created`.
+    - The grant is of this person, for one agent, client and resource. Audited
+      `gateway_session.created`.
     - The code is valid for a minute. Until it is redeemed the grant has no token that works.
     - Only hashes of codes and tokens are stored.
 

@@ -1,4 +1,5 @@
-"""Tokens of a grant: a short access token, which is the session's, and the refresh token that follows it."""
+"""Tokens of a grant: a short access token, which is the session's, and the refresh token that
+follows it."""
 
 import hmac
 from collections.abc import Callable
@@ -41,9 +42,11 @@ class TokenIssuer:
     """Rules:
     - A new access token replaces the one before, also in caches.
     - With `external`, this service is no authorization server, and issues nothing.
-    - A grant ends 90 days after the consent: a renewal asks neither the person nor their identity provider.
+    - A grant ends 90 days after the consent: a renewal asks neither the person nor their identity
+      provider.
     - The person of the grant is active, may start runs, and its session has not ended.
-    - A code or refresh token that is used a second time revokes its grant: both a client and a thief have it.
+    - A code or refresh token that is used a second time revokes its grant: both a client and a
+      thief have it.
     """
 
     def __init__(
@@ -73,8 +76,9 @@ class TokenIssuer:
         family: str | None,
         check: Callable[[ClientGrant, datetime], None],
     ) -> IssuedTokens:
-        """New tokens; `check` decides over the locked grant, and raises what refuses them. `family` is the secret that
-        refresh tokens of the grant have in common; None for the first. Raises INVALID `invalid_grant`."""
+        """New tokens; `check` decides over the locked grant, and raises what refuses them. `family`
+        is the secret that refresh tokens of the grant have in common; None for the first. Raises
+        INVALID `invalid_grant`."""
         if self._external is not None:
             raise refused_grant()
         session = stored[1]

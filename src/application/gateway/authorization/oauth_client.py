@@ -1,4 +1,5 @@
-"""OAuth clients of the gateway: what they say about themselves, and where a browser may be sent back to."""
+"""OAuth clients of the gateway: what they say about themselves, and where a browser may be sent
+back to."""
 
 import re
 from dataclasses import dataclass
@@ -16,14 +17,16 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,49}")
 _UNSAFE = frozenset(
     {"about", "blob", "chrome", "data", "file", "filesystem", "ftp", "javascript", "mailto", "vbscript", "view-source"}
 )
-"""Schemes that browsers treat in a special way; programs have private schemes (RFC 8252, section 7.1)."""
+"""Schemes that browsers treat in a special way; programs have private schemes (RFC 8252, section
+7.1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
     """A public client: it has no secret, and proves with PKCE that it began an authorization.
 
-    - `host` has published the client's metadata. None for a client that registered itself: nothing vouches for its name.
+    - `host` has published the client's metadata. None for a client that registered itself: nothing
+      vouches for its name.
     """
 
     id: str
@@ -32,8 +35,8 @@ class OAuthClient:
     host: str | None = None
 
     def accepts(self, redirect_uri: str) -> bool:
-        """Whether it is one of the client's redirect URIs: the same text, or on this machine with another port (RFC 8252,
-        section 7.3)."""
+        """Whether it is one of the client's redirect URIs: the same text, or on this machine with
+        another port (RFC 8252, section 7.3)."""
         if redirect_uri in self.redirect_uris:
             return True
         local = _without_port(redirect_uri)
@@ -74,8 +77,8 @@ def is_local(uri: str) -> bool:
 
 
 def is_client_url(client_id: str) -> bool:
-    """Whether a client id is the URL of a metadata document: https, a path, and nothing that could be read in two ways. A
-    host of this machine needs no TLS."""
+    """Whether a client id is the URL of a metadata document: https, a path, and nothing that could
+    be read in two ways. A host of this machine needs no TLS."""
     parts = _parsed(client_id)
     if parts is None or not parts.hostname or parts.query or "?" in client_id:
         return False

@@ -12,8 +12,8 @@ from domain.threads.thread import Thread
 
 StoredGrant = tuple[ClientGrant, GatewaySession]
 GrantChange = Callable[[ClientGrant, GatewaySession], StoredGrant]
-"""Decides over the stored grant and its session, with the grant locked: both as they shall be. What it raises changes
-nothing."""
+"""Decides over the stored grant and its session, with the grant locked: both as they shall be. What
+it raises changes nothing."""
 
 
 class ClientGrantStore(Protocol):

@@ -27,8 +27,8 @@ class RedeemCodeCommand:
 
 class RedeemCode:
     """Rules:
-    - A code works once, within a minute, for its client, with the redirect URI and the resource of its request, and
-      with the verifier of its challenge.
+    - A code works once, within a minute, for its client, with the redirect URI and the resource of
+      its request, and with the verifier of its challenge.
     - A code that comes again revokes what it gave.
 
     Raises: ServiceError invalid_grant, invalid_target.

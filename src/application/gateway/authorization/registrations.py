@@ -1,4 +1,5 @@
-"""Clients that register themselves: their registration is sealed into their client id, so that nothing is stored."""
+"""Clients that register themselves: their registration is sealed into their client id, so that
+nothing is stored."""
 
 import json
 from datetime import datetime, timedelta

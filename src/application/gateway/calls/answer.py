@@ -26,7 +26,8 @@ class InputRequested:
 class GatewayAnswer:
     """The answer to one call.
 
-    - `reply`: the MCP server's whole answer, where it may be passed on. `result` is its text for models.
+    - `reply`: the MCP server's whole answer, where it may be passed on. `result` is its text for
+      models.
     - `waiting`: the call was not sent because it waits for an approval. `result` says so to
       clients that cannot send a state.
     - `asked`: the call is not finished; `result` is not sent to the client.

@@ -1,4 +1,5 @@
-"""AnswerGatewayQuestion: a client's answer to a question in the middle of its call. Any process accepts it."""
+"""AnswerGatewayQuestion: a client's answer to a question in the middle of its call. Any process
+accepts it."""
 
 import json
 from dataclasses import dataclass

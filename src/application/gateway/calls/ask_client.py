@@ -75,7 +75,8 @@ class AskClient:
     - Questions and answers are searched for canary tokens. With a token they are not passed on.
     - Each question is a row; the client may answer at any process. The row is removed once the
       question is answered, abandoned or expired.
-    - Without an answer, or when too many calls of the session wait, the server gets a cancelled or declined answer.
+    - Without an answer, or when too many calls of the session wait, the server gets a cancelled or
+      declined answer.
     - The audit entry of the call says how each question ended, without its content.
     """
 
@@ -110,7 +111,8 @@ class AskClient:
 class Conversation:
     """The port `CallerRelay` for one call.
 
-    - `asked`: how each question ended. `missing`: capabilities that the server requires and the client lacks.
+    - `asked`: how each question ended. `missing`: capabilities that the server requires and the
+      client lacks.
     - `announced`: questions that the answer to the client's request carries.
     - `deadline`: the call's deadline. It is suspended while the client is asked.
     """
@@ -147,8 +149,8 @@ class Conversation:
 
     @property
     def caller(self) -> str:
-        """The session and the client in it; without an id of the client, several programs may share the session's token,
-        and only calls are told apart."""
+        """The session and the client in it; without an id of the client, several programs may share
+        the session's token, and only calls are told apart."""
         return f"{self._session.id} {self._client.id or self._call.id}"
 
     @property
@@ -183,8 +185,9 @@ class Conversation:
         return answers
 
     async def connect(self, question: Elicitation, topic: str, is_connected: Callable[[], Awaitable[bool]]) -> bool:
-        """Have the client show a page where its person connects an account, and wait for `topic`, which says that it is
-        connected; `is_connected` reads it, in case the signal was lost. False if the client cannot be asked or declines, or the person does not connect it in time."""
+        """Have the client show a page where its person connects an account, and wait for `topic`,
+        which says that it is connected; `is_connected` reads it, in case the signal was lost. False
+        if the client cannot be asked or declines, or the person does not connect it in time."""
         parts, url = self._parts, question.url
         if url is None or not url.startswith("http") or not self._client.takes_urls:
             return False
@@ -275,7 +278,8 @@ class Conversation:
             await self._signalled(woken, left_s)
 
     async def _signalled(self, woken: Subscription, left_s: float) -> bool:
-        """Wait for the signal, for some seconds at most, or until the client leaves. Whether it came."""
+        """Wait for the signal, for some seconds at most, or until the client leaves. Whether it
+        came."""
         waking = asyncio.create_task(woken.wait(min(left_s, _REREAD_S)))
         leaving = asyncio.create_task(self._client.left.wait())
         try:

@@ -1,4 +1,5 @@
-"""CallGatewayTool: one call of an external client, under the policy, ledger, audit and canary rules of run calls."""
+"""CallGatewayTool: one call of an external client, under the policy, ledger, audit and canary rules
+of run calls."""
 
 import asyncio
 from collections.abc import Mapping
@@ -52,7 +53,8 @@ class CallGatewayTool:
       while its client waits or when it repeats the call.
     - Where tools are searched, `call_tool` is a call of the tool that it names, and `search_tools`
       is answered from the session's tools. Both are audited.
-    - The call of an app that the client renders is a call of the same session, and its audit entry says so.
+    - The call of an app that the client renders is a call of the same session, and its audit entry
+      says so.
     """
 
     def __init__(
@@ -82,8 +84,8 @@ class CallGatewayTool:
 
     async def execute(self, command: CallGatewayToolCommand) -> GatewayAnswer:
         """Raises NOT_FOUND `tool_not_found`, FORBIDDEN `agent_disabled` and `agent_not_found`,
-        CONFLICT `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`, `tool_ambiguous`,
-        UNAVAILABLE `storage_unavailable`.
+        CONFLICT `gateway_session_halted`, INVALID `request_state_invalid`, `header_mismatch`,
+        `tool_ambiguous`, UNAVAILABLE `storage_unavailable`.
         """
         if command.name in META_NAMES:
             tools = await self._toolsets.of(command.session)
@@ -92,7 +94,8 @@ class CallGatewayTool:
         return await self._called(command)
 
     async def _through_search(self, command: CallGatewayToolCommand, tools: GatewayToolset) -> GatewayAnswer:
-        """A search, or the call of the tool that `call_tool` names, which is a call like any other."""
+        """A search, or the call of the tool that `call_tool` names, which is a call like any
+        other."""
         use = ToolUse(id=ToolCallId(self._ids.new("call")), name=command.name, params=command.arguments)
         answer = self._check.meta_answer(use, tools.toolset, tools.exposed)
         if answer is None:

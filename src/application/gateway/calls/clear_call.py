@@ -41,7 +41,8 @@ class ApprovalWaits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cleared:
-    """The call may be sent with these arguments. `is_recorded`: the ledger has it as about to be sent."""
+    """The call may be sent with these arguments. `is_recorded`: the ledger has it as about to be
+    sent."""
 
     call: GatewayCall
     decision: Decision | None
@@ -50,7 +51,8 @@ class Cleared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The call is not sent; `result` is its outcome. `is_stored`: the ledger has the call already."""
+    """The call is not sent; `result` is its outcome. `is_stored`: the ledger has the call
+    already."""
 
     call: GatewayCall
     result: ToolResult
@@ -60,7 +62,8 @@ class Refused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """Not decided yet. The sealed `request_state` refers the client's next request to the same approval."""
+    """Not decided yet. The sealed `request_state` refers the client's next request to the same
+    approval."""
 
     approval: Approval
     request_state: str
@@ -68,7 +71,8 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """The approval ended while the request waited, or another request was faster: check the call again."""
+    """The approval ended while the request waited, or another request was faster: check the call
+    again."""
 
     approval_id: ApprovalId
 
@@ -273,7 +277,8 @@ class ClearGatewayCall:
 
 
 def _same(waiting: tuple[AskedCall, ...], call: GatewayCall, approval_id: ApprovalId | None) -> AskedCall | None:
-    """The waiting call with the same digest: the one that the client names, otherwise the oldest."""
+    """The waiting call with the same digest: the one that the client names, otherwise the
+    oldest."""
     same = [
         asked
         for asked in waiting

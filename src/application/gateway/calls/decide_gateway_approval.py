@@ -52,9 +52,10 @@ class DecideGatewayApproval:
         self._clock = clock
 
     async def execute(self, principal: Principal, approval: Approval, decision: CallDecision) -> None:
-        """Decide a pending approval of a session. Raises CONFLICT (`approval_decided`, `approval_expired`, `approval_stale`,
-        `approval_cancelled`), FORBIDDEN (`self_approval_forbidden`, `not_an_approver`, `account_not_yours`, `agent_disabled`), INVALID
-        (`arguments_invalid`, `arguments_denied`)."""
+        """Decide a pending approval of a session. Raises CONFLICT (`approval_decided`,
+        `approval_expired`, `approval_stale`, `approval_cancelled`), FORBIDDEN
+        (`self_approval_forbidden`, `not_an_approver`, `account_not_yours`, `agent_disabled`),
+        INVALID (`arguments_invalid`, `arguments_denied`)."""
         now = self._clock.now()
         deciders = await self._deciders.of(principal, [approval])
         refuse_decision(deciders[approval.id], approval, decision, at=now, path=_PATH)
@@ -89,7 +90,8 @@ class DecideGatewayApproval:
         return session
 
     async def _tools_of(self, session: GatewaySession, *, is_needed: bool) -> GatewayToolset | None:
-        """The session's tools. None while the agent is disabled or deleted, for a denial: it needs none."""
+        """The session's tools. None while the agent is disabled or deleted, for a denial: it needs
+        none."""
         try:
             return await self._toolsets.of(session)
         except ServiceError as error:

@@ -1,4 +1,5 @@
-"""Log messages of a server about one call, searched for canary tokens before the client gets them."""
+"""Log messages of a server about one call, searched for canary tokens before the client gets
+them."""
 
 from application.mcp.log_messages import LogTap, McpLogMessage
 from application.policy.canary_guard import CanaryGuard

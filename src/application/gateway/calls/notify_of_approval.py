@@ -1,4 +1,5 @@
-"""NotifyOfApproval: tells the person at a client, while its call waits, that the call requires approval."""
+"""NotifyOfApproval: tells the person at a client, while its call waits, that the call requires
+approval."""
 
 import asyncio
 

@@ -1,4 +1,5 @@
-"""PendingCalls: calls that wait for answers of a client that sends another request to any process."""
+"""PendingCalls: calls that wait for answers of a client that sends another request to any
+process."""
 
 import asyncio
 import json
@@ -31,7 +32,8 @@ OUTCOME_KEPT_S = 300.0
 """How long the outcome of a call stays available after it ended without a waiting client."""
 _REREAD_S = 5.0
 _LOOK_S = 20.0
-"""Rereads after this time in case a wake-up was lost: by the waiting request, and by the call itself."""
+"""Rereads after this time in case a wake-up was lost: by the waiting request, and by the call
+itself."""
 _NOTHING_YET = ToolResult.succeeded("")
 
 
@@ -48,7 +50,8 @@ class PendingCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContinuedCall:
-    """The client's next request for a call: the `state` that it got, and answers by the requests' keys."""
+    """The client's next request for a call: the `state` that it got, and answers by the requests'
+    keys."""
 
     session: GatewaySession
     name: str
@@ -59,10 +62,12 @@ class ContinuedCall:
 
 class PendingCalls:
     """Rules:
-    - A call stays in the process that started it. The answer to its client's request carries the questions.
+    - A call stays in the process that started it. The answer to its client's request carries the
+      questions.
     - The client sends the answers to any process, and that process waits for the outcome.
     - A state is valid once, for the same tool with the same arguments.
-    - Answers that do not fit are rejected and may be sent again. Missing answers are requested again.
+    - Answers that do not fit are rejected and may be sent again. Missing answers are requested
+      again.
     - A client that leaves during a call cancels it, in whichever process it is.
     - A call is lost with its process, and settled as lost.
     """
@@ -215,7 +220,8 @@ class PendingCalls:
             await asyncio.wait({task})
 
     async def _finish(self, pending: PendingCall, task: "asyncio.Task[GatewayAnswer]") -> None:
-        """Store the outcome for the client's next request, or cancel the call once its client has left."""
+        """Store the outcome for the client's next request, or cancel the call once its client has
+        left."""
         session, cancellation = pending.session, _cancellation_id(pending)
         async with self._wakeups.subscribe(cancellation_topic(cancellation)) as woken:
             while not task.done():

@@ -1,4 +1,5 @@
-"""RequestCancellations: a client with an older MCP version cancels a request that another process may execute."""
+"""RequestCancellations: a client with an older MCP version cancels a request that another process
+may execute."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +19,8 @@ _REREAD_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """A request by the id of its client. `client` distinguishes clients of one session that identify themselves."""
+    """A request by the id of its client. `client` distinguishes clients of one session that
+    identify themselves."""
 
     session: GatewaySession
     client: str

@@ -23,7 +23,8 @@ class RequestStates:
         return self._box.encrypt(json.dumps(told, separators=(",", ":")).encode()).decode("ascii")
 
     def opened(self, session: GatewaySession, state: str) -> JsonObject:
-        """The inverse of `sealed`. Raises INVALID `request_state_invalid` for a state of another session."""
+        """The inverse of `sealed`. Raises INVALID `request_state_invalid` for a state of another
+        session."""
         try:
             # Decoders ignore some changes of the text; such a state is rejected.
             if base64.urlsafe_b64encode(base64.urlsafe_b64decode(state)) != state.encode():

@@ -37,8 +37,10 @@ class SendGatewayCall:
     """Rules:
     - A call is answered only after its outcome is durable.
     - If the client leaves, its call is cancelled and the outcome is unknown.
-    - A canary token in a result, or in anything sent before it, ends the session and is not sent to the client.
-    - A resumable client that the server may ask gets the outcome by another request (`PendingCalls`).
+    - A canary token in a result, or in anything sent before it, ends the session and is not sent to
+      the client.
+    - A resumable client that the server may ask gets the outcome by another request
+      (`PendingCalls`).
     """
 
     def __init__(

@@ -70,7 +70,8 @@ class SettleGatewayCall:
         duration_s: float,
         asked: Sequence[JsonValue],
     ) -> None:
-        """Store an unknown outcome after the client left. A cancellation does not stop the storing."""
+        """Store an unknown outcome after the client left. A cancellation does not stop the
+        storing."""
         result, found = outcome_unknown(), tools.guard.seen(call.id)
         if found is not None:
             await self.halt(session, tools, call, result, found, decision=decision, duration_s=duration_s)

@@ -14,7 +14,8 @@ EVERY_S = 60.0
 ABANDON_AFTER_S = 2.0
 """How long a tool may take to stop after its own timeout before it is abandoned."""
 SETTLE_WITHIN_S = 60.0
-"""How long storing the outcome may take after that, including clock differences, before a call is lost."""
+"""How long storing the outcome may take after that, including clock differences, before a call is
+lost."""
 _BATCH = 200
 
 
@@ -28,7 +29,8 @@ class SettleLostCalls:
     - A recorded call without an outcome after `GatewayCall.due_at` is lost: its outcome is
       unknown, and it is not sent again.
     - A process that owns the database alone settles all open calls when it starts.
-    - A running call is never due, so processes that share a database need no lease. An outcome is stored once.
+    - A running call is never due, so processes that share a database need no lease. An outcome is
+      stored once.
     - Expired notes about calls are removed.
     """
 
@@ -46,7 +48,8 @@ class SettleLostCalls:
         self._clock = clock
 
     async def execute(self, *, sole_owner: bool = False) -> int:
-        """Settle lost calls and return their number. `sole_owner`: no call is running, so all open calls are lost."""
+        """Settle lost calls and return their number. `sole_owner`: no call is running, so all open
+        calls are lost."""
         count = 0
         await self._notes.forget(before=self._clock.now())
         while True:

@@ -31,8 +31,9 @@ class TryToolCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriedTool:
-    """`reply` is the unchanged result of the MCP server, None if policy does not pass it on or nothing was
-    sent. `notes` are its progress and log messages. `waiting` is the approval that the call needs."""
+    """`reply` is the unchanged result of the MCP server, None if policy does not pass it on or
+    nothing was sent. `notes` are its progress and log messages. `waiting` is the approval that the
+    call needs."""
 
     result: ToolResult
     reply: JsonValue
@@ -43,8 +44,9 @@ class TriedTool:
 
 class TryTool:
     """Rules:
-    - Requires `runner`. The call belongs to the caller's own gateway session with the agent: the agent's
-      policy, its limits, the ledger, the audit trail and the canary rules apply as for every client.
+    - Requires `runner`. The call belongs to the caller's own gateway session with the agent: the
+      agent's policy, its limits, the ledger, the audit trail and the canary rules apply as for
+      every client.
     - A call that requires approval returns at once. The same call again, once approved, is sent.
     - What a server asks during the call is declined, because nothing answers it.
 

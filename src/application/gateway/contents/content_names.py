@@ -1,8 +1,8 @@
 """Names of servers' resources and prompts for clients, policy and ledger. Pure.
 
-Clients see resources as `mcp+SLUG:URI`, and `ui://PATH` as `ui://SLUG/PATH`; prompts are named as tools are. A session with original
-names uses the server's names. Policy and ledger use one name for each kind, as if it were a tool
-of the server: `mcp__SLUG__resources` and `mcp__SLUG__prompts`.
+Clients see resources as `mcp+SLUG:URI`, and `ui://PATH` as `ui://SLUG/PATH`; prompts are named as
+tools are. A session with original names uses the server's names. Policy and ledger use one name for
+each kind, as if it were a tool of the server: `mcp__SLUG__resources` and `mcp__SLUG__prompts`.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,8 @@ def exposed(entry: JsonObject, slug: str, kind: ContentKind, names: ToolNames) -
 
 
 def exposed_uri(uri: str, slug: str) -> str:
-    """The client's form of a server's URI or URI template. Hosts of apps require the scheme `ui://`."""
+    """The client's form of a server's URI or URI template. Hosts of apps require the scheme
+    `ui://`."""
     if uri.startswith(UI_SCHEME):
         return f"{UI_SCHEME}{slug}/{uri.removeprefix(UI_SCHEME)}"
     return f"mcp+{slug}:{uri}"
@@ -62,7 +63,8 @@ def with_exposed_uri(block: object, slug: str) -> object:
 
 
 def with_exposed_links(meta: Mapping[str, object], slug: str | None) -> dict[str, object]:
-    """The `_meta` of a tool or a result with the URIs by which the client can read the server's apps.
+    """The `_meta` of a tool or a result with the URIs by which the client can read the server's
+    apps.
     Without a slug the client knows the server's own URIs."""
     return with_links(meta, lambda uri: uri if slug is None else exposed_uri(uri, slug))
 

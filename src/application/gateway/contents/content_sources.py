@@ -43,7 +43,8 @@ class Sources:
 
 class ContentSources:
     """Rules:
-    - The servers are those of the agent, without those of another team, and those that policy or an allowlist denies for the kind.
+    - The servers are those of the agent, without those of another team, and those that policy or an
+      allowlist denies for the kind.
     - A server that is disabled, not installed or does not answer has no contents. It does not
       affect other servers.
     """
@@ -76,7 +77,8 @@ class ContentSources:
         return Sources(session=session, tools=tools, servers=tuple(found))
 
     async def listed(self, sources: Sources, kind: ContentKind) -> tuple[JsonObject, ...]:
-        """All entries of a kind by server, under the client's names. Repeated names are left out."""
+        """All entries of a kind by server, under the client's names. Repeated names are left
+        out."""
         names = sources.session.names
         lists = await asyncio.gather(*(self._list(sources.session, server, kind) for server in sources.servers))
         entries: dict[str, JsonObject] = {}
@@ -88,9 +90,9 @@ class ContentSources:
         return tuple(entries.values())
 
     async def owner_of_uri(self, sources: Sources, uri: str) -> tuple[McpServer, str] | None:
-        """The server of the resource, with the server's own URI. Apps use their server's own URI of an
-        app, which must be one that tools of exactly one server link to. It may begin with the slug of
-        another server. If it names an app of that server as well, neither is read."""
+        """The server of the resource, with the server's own URI. Apps use their server's own URI of
+        an app, which must be one that tools of exactly one server link to. It may begin with the
+        slug of another server. If it names an app of that server as well, neither is read."""
         named: tuple[McpServer, str] | None = None
         for server in sources.servers:
             if sources.session.names is ToolNames.ORIGINAL:

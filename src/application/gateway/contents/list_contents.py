@@ -1,4 +1,5 @@
-"""ListGatewayContents: the resources, resource templates or prompts that a session's client may use."""
+"""ListGatewayContents: the resources, resource templates or prompts that a session's client may
+use."""
 
 from application.gateway.contents.content_names import ContentKind
 from application.gateway.contents.content_sources import ContentSources
@@ -16,7 +17,8 @@ class ListGatewayContents:
         self._sources = sources
 
     async def execute(self, session: GatewaySession, kind: ContentKind) -> tuple[JsonObject, ...]:
-        """The servers' entries under the client's names. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
+        """The servers' entries under the client's names. Raises FORBIDDEN `agent_disabled`,
+        `agent_not_found`."""
         sources = await self._sources.of(session, kind)
         listed = await self._sources.listed(sources, kind)
         guard = sources.tools.guard

@@ -1,4 +1,5 @@
-"""ListServerContents: the resources and prompts of one server for a person, under the policy of an agent."""
+"""ListServerContents: the resources and prompts of one server for a person, under the policy of an
+agent."""
 
 from dataclasses import dataclass, replace
 
@@ -26,9 +27,11 @@ class ServerContents:
 class ListServerContents:
     """Rules:
     - Requires `runner`. The server is asked in the caller's own gateway session with the agent.
-    - A kind of content that the agent's policy denies is empty. An entry that holds a canary token is left out.
+    - A kind of content that the agent's policy denies is empty. An entry that holds a canary token
+      is left out.
 
-    Raises: FORBIDDEN `content_denied` if the agent offers nothing of the server, NOT_FOUND, and what opening the session raises.
+    Raises: FORBIDDEN `content_denied` if the agent offers nothing of the server, NOT_FOUND, and
+    what opening the session raises.
     """
 
     def __init__(self, *, access: GatewayAccess, servers: McpServerStore, sources: ContentSources) -> None:

@@ -1,4 +1,5 @@
-"""ReadGatewayContent: one resource, prompt or completion for an external client, under policy, ledger and audit."""
+"""ReadGatewayContent: one resource, prompt or completion for an external client, under policy,
+ledger and audit."""
 
 import asyncio
 import json
@@ -24,7 +25,8 @@ from domain.gateway.call import GatewayCall, GatewaySettlement, gateway_call_aud
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.ids import ToolCallId
 from domain.json_value import JsonObject
-from domain.mcp.server import ElicitationPolicy, McpServer
+from domain.mcp.behavior import ElicitationPolicy
+from domain.mcp.server import McpServer
 from domain.policy.decision import Decision, decide_call
 from domain.policy.rules import Verdict
 from domain.tools.capabilities import ToolType
@@ -39,7 +41,8 @@ _NEEDS_APPROVAL = "This needs an approval, which cannot be requested here. It wa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadGatewayContentCommand:
-    """`params` have the client's names. `accepts_input`: the client can answer forms and visit pages in between."""
+    """`params` have the client's names. `accepts_input`: the client can answer forms and visit
+    pages in between."""
 
     session: GatewaySession
     method: ContentMethod
@@ -279,7 +282,8 @@ def _exposed_result(result: Mapping[str, object], server: McpServer, session: Ga
 
 
 def _asks_people(result: Mapping[str, object]) -> bool:
-    """Whether the server asks only for elicitation. It may not ask for the client's models and files."""
+    """Whether the server asks only for elicitation. It may not ask for the client's models and
+    files."""
     requests = result.get("inputRequests") or {}
     return isinstance(requests, dict) and all(
         isinstance(one, dict) and one.get("method") == "elicitation/create" for one in requests.values()

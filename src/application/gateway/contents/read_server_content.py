@@ -1,4 +1,5 @@
-"""ReadServerContent: a resource or prompt of one server for a person, under the policy of an agent."""
+"""ReadServerContent: a resource or prompt of one server for a person, under the policy of an
+agent."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from domain.tools.names import model_facing_name
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadServerContentCommand:
-    """A resource by its `uri`, or a prompt by its `name` with its arguments, as the server names them."""
+    """A resource by its `uri`, or a prompt by its `name` with its arguments, as the server names
+    them."""
 
     principal: Principal
     server: str
@@ -29,8 +31,8 @@ class ReadServerContentCommand:
 
 class ReadServerContent:
     """Rules:
-    - Requires `runner`. The request belongs to the caller's own gateway session with the agent: the agent's policy, its limits,
-      the ledger, the audit trail and the canary rules apply.
+    - Requires `runner`. The request belongs to the caller's own gateway session with the agent: the
+      agent's policy, its limits, the ledger, the audit trail and the canary rules apply.
     - The result has the URIs that clients of the gateway see.
 
     Raises: NOT_FOUND, what opening the session raises, and what ReadGatewayContent raises.

@@ -1,4 +1,5 @@
-"""ClientHandshakes: handshake settings of clients with older MCP versions, sealed into the client's id."""
+"""ClientHandshakes: handshake settings of clients with older MCP versions, sealed into the client's
+id."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from domain.json_value import JsonObject
 
 CAPACITY = 10_000
 MAX_CAPABILITIES_BYTES = 2_048
-"""Limit of capabilities as JSON, because each request carries them; above it only the names are stored."""
+"""Limit of capabilities as JSON, because each request carries them; above it only the names are
+stored."""
 _PURPOSE = "gateway client"
 """Other values that this box encrypts are rejected as ids."""
 _MAX_SEALED = 8_192
@@ -37,7 +39,8 @@ class ClientHandshakes:
     - Each handshake of a token's holder creates another client.
     - Settings are cached for `fresh_s`; while this process gets change notifications
       (`is_notified`), until the next change.
-    - `on_change` is called after a change here. Ids of a key's daily sessions stay valid on the next day.
+    - `on_change` is called after a change here. Ids of a key's daily sessions stay valid on the
+      next day.
     """
 
     def __init__(

@@ -40,18 +40,20 @@ class _KnownTeams:
 class GatewayAccess:
     """Rules:
     - Unknown, expired and revoked tokens get the same answer.
-    - An API key with the role runner opens the tools of a named agent, as a session for the UTC day.
-    - The token of an OAuth client is for one agent, and refused at the URL of another one. Unless `has_own_grants`,
-      another authorization server takes the place of this one, and each such token is refused.
-    - A session token has the service's rate limit; all sessions of a key together have the key's limit, those of a user
-      the user's.
+    - An API key with the role runner opens the tools of a named agent, as a session for the UTC
+      day.
+    - The token of an OAuth client is for one agent, and refused at the URL of another one. Unless
+      `has_own_grants`, another authorization server takes the place of this one, and each such
+      token is refused.
+    - A session token has the service's rate limit; all sessions of a key together have the key's
+      limit, those of a user the user's.
     - Sessions are cached for `fresh_s`; while this process gets change notifications
       (`is_notified`), until the next change. Sessions that end with a run are cached while `ends`
       watches the run.
     - `on_forget` is called when a session has ended here.
     - Tokens of identity providers must be for `audience`, if there is one.
-    - The token of a session is refused once who opened it does not see what the team of its agent owns, or that of its thread.
-      Teams are cached as sessions are.
+    - The token of a session is refused once who opened it does not see what the team of its agent
+      owns, or that of its thread. Teams are cached as sessions are.
     """
 
     def __init__(
@@ -91,8 +93,9 @@ class GatewayAccess:
         self._generation = 0
 
     async def open(self, token: str, *, agent: str | None = None) -> GatewaySession:
-        """The open session; `agent` is for API keys and for tokens of OAuth clients. Raises UNAUTHENTICATED `token_invalid`,
-        FORBIDDEN, INVALID `agent_missing`, NOT_FOUND `agent_not_found`, LIMIT `rate_limited`."""
+        """The open session; `agent` is for API keys and for tokens of OAuth clients. Raises
+        UNAUTHENTICATED `token_invalid`, FORBIDDEN, INVALID `agent_missing`, NOT_FOUND
+        `agent_not_found`, LIMIT `rate_limited`."""
         if not token.startswith(SESSION_TOKEN_PREFIX):
             principal = await self._authenticate.execute(AuthenticateCommand(token=token, audience=self._audience()))
             return await self.of_principal(principal, agent)
@@ -180,7 +183,8 @@ class GatewayAccess:
         self._known.put(token_hash, _Known(session=session, read_at=self._clock.monotonic()))
 
     async def _require_agent(self, session: GatewaySession, name: str | None) -> None:
-        """The agent is the named one, and who opened the session sees what its team and that of the thread own."""
+        """The agent is the named one, and who opened the session sees what its team and that of the
+        thread own."""
         found = await self._agents.get(session.organization_id, session.agent_id)
         if name not in (None, session.agent_id) and (found is None or found.config.name != name):
             raise _unauthenticated()
@@ -202,7 +206,8 @@ class GatewayAccess:
         return teams
 
     async def of_principal(self, principal: Principal, name: str | None) -> GatewaySession:
-        """The session of this day with the named agent, of one who is authenticated. Raises as `open`."""
+        """The session of this day with the named agent, of one who is authenticated. Raises as
+        `open`."""
         principal.require(Permission.RUNS_START)
         if not name:
             raise invalid("agent_missing", "An API key opens an agent's tools: name it as `?agent=NAME`.")

@@ -58,8 +58,8 @@ class OpenGatewaySession:
     - Operators open sessions in their own organization. Audited `gateway_session.created`.
     - Only a hash of the token is stored.
     - Tools of a disabled agent or of an ended run are not opened.
-    - A session of a run or a workflow run ends with it. Every session except one of a run has its own thread, which belongs to
-      the team of its agent or of its workflow run.
+    - A session of a run or a workflow run ends with it. Every session except one of a run has its
+      own thread, which belongs to the team of its agent or of its workflow run.
     - Original names require exactly one server and nothing else.
     """
 
@@ -151,8 +151,8 @@ class OpenGatewaySession:
 
 
 def own_thread(session: GatewaySession, team: str | None) -> Thread:
-    """The thread of a session without a run: it holds files of its calls, and the quarantine. `team` is that of its agent or of
-    its workflow run."""
+    """The thread of a session without a run: it holds files of its calls, and the quarantine.
+    `team` is that of its agent or of its workflow run."""
     return Thread(
         id=session.thread_id,
         organization_id=session.organization_id,

@@ -8,7 +8,8 @@ from domain.identity.permission import Permission
 
 
 class ListGatewaySessions:
-    """Operators see the sessions of their organization, and runners those that they opened, ended ones too."""
+    """Operators see the sessions of their organization, and runners those that they opened, ended
+    ones too."""
 
     def __init__(self, *, sessions: GatewaySessionStore) -> None:
         self._sessions = sessions

@@ -27,7 +27,8 @@ class RevokeGatewaySessionCommand:
 
 class RevokeGatewaySession:
     """Rules:
-    - Operators end sessions of their organization whose agents they see, and others their own. Audited `gateway_session.revoked`.
+    - Operators end sessions of their organization whose agents they see, and others their own.
+      Audited `gateway_session.revoked`.
     - Calls that were sent continue. The session's own connections to servers close.
     """
 

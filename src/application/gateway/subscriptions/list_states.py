@@ -30,7 +30,8 @@ class ListState:
 
 
 class ListStates:
-    """Reads the states of lists. The digest of a toolset is computed once for all sessions that have it."""
+    """Reads the states of lists. The digest of a toolset is computed once for all sessions that
+    have it."""
 
     def __init__(self, *, toolsets: GatewayToolsets, sources: ContentSources) -> None:
         self._toolsets = toolsets

@@ -54,9 +54,11 @@ class SubscribeToChanges:
     """Rules:
     - A list has changed if this session sees other entries, not if something was only written.
     - Servers' list notifications reach sessions whose policy allows these lists.
-    - Resources are watched at their servers while a client listens, and only if it may read them now.
+    - Resources are watched at their servers while a client listens, and only if it may read them
+      now.
     - Repeated changes before a notification are reported once.
-    - A subscriber is dropped once this process knows that the session, its key or its client has ended.
+    - A subscriber is dropped once this process knows that the session, its key or its client has
+      ended.
     """
 
     def __init__(

@@ -70,13 +70,15 @@ class Subscribers:
             self._of.pop(organization_id, None)
 
     def sessions_changed(self, organization_id: OrganizationId | None) -> None:
-        """Sessions, keys or clients of an organization changed. None: perhaps of any organization."""
+        """Sessions, keys or clients of an organization changed. None: perhaps of any
+        organization."""
         for subscriber in self._those(organization_id):
             subscriber.is_open_unknown = True
             subscriber.wake()
 
     def tools_changed(self, organization_id: OrganizationId | None) -> None:
-        """Agents, servers, catalogs or policies of an organization changed. None: perhaps of any organization."""
+        """Agents, servers, catalogs or policies of an organization changed. None: perhaps of any
+        organization."""
         for subscriber in self._those(organization_id):
             subscriber.asks_again = True
             subscriber.wake()

@@ -32,7 +32,8 @@ STOP_WITHIN_S = 20.0
 class GatewayTasks:
     """Rules:
     - A task lasts as long as its session.
-    - A task whose call waits for an approval calls its agent when it is read after the approval (`WaitingTasks`).
+    - A task whose call waits for an approval calls its agent when it is read after the approval
+      (`WaitingTasks`).
     - Results are under the canaries and limits of calls (`TaskResults`).
     - Cancelling a task cancels its run.
     """
@@ -78,7 +79,8 @@ class GatewayTasks:
         return None
 
     async def get(self, session: GatewaySession, task_id: str) -> GatewayTask:
-        """The task's present state. Raises INVALID `task_not_found`, CONFLICT `gateway_session_halted`, FORBIDDEN."""
+        """The task's present state. Raises INVALID `task_not_found`, CONFLICT
+        `gateway_session_halted`, FORBIDDEN."""
         name = self._task_ids.opened(task_id, session)
         run = await self._run_of(session, name)
         if run is None and name.approval_id is None:
@@ -111,7 +113,8 @@ class GatewayTasks:
                     await woken.wait(REREAD_S)
 
     async def cancel(self, session: GatewaySession, task_id: str) -> GatewayTask:
-        """Cancel the task. Raises INVALID `task_not_found`, CONFLICT `task_ended`, `task_not_stopped`."""
+        """Cancel the task. Raises INVALID `task_not_found`, CONFLICT `task_ended`,
+        `task_not_stopped`."""
         name = self._task_ids.opened(task_id, session)
         task = await self.get(session, task_id)
         if task.status.is_terminal:

@@ -30,7 +30,8 @@ class TaskResults:
         self._ids = ids
 
     async def of(self, session: GatewaySession, name: TaskName, run: Run) -> tuple[ToolResult, JsonObject | None]:
-        """The result, and the shape of the run for programs. Raises CONFLICT `gateway_session_halted`, FORBIDDEN."""
+        """The result, and the shape of the run for programs. Raises CONFLICT
+        `gateway_session_halted`, FORBIDDEN."""
         tools = await self._toolsets.of(session)
         limit = tools.toolset.policy_of(name.tool).max_result_bytes
         reply = reply_of(run)

@@ -1,4 +1,5 @@
-"""Tasks whose call waits for an approval: the call is executed, withdrawn, or has ended without a run."""
+"""Tasks whose call waits for an approval: the call is executed, withdrawn, or has ended without a
+run."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -15,10 +15,12 @@ from domain.tools.capabilities import ToolType
 def agent_caller(
     session: GatewaySession, meta: Mapping[str, str], *, retry_key: str | None, waits: bool
 ) -> AgentCaller:
-    """The session's creator, as a runner. `meta` came with the call; for a call from a run it gives the depth."""
+    """The session's creator, as a runner. `meta` came with the call; for a call from a run it gives
+    the depth."""
     told = meta.get(DEPTH_META, "")
     depth = int(told) if told.isascii() and told.isdigit() and len(told) < 3 else 0
-    # Which agents it may call is decided by its toolset and, once it calls, by the team of its thread.
+    # Which agents it may call is decided by its toolset and, once it calls, by the team of its
+    # thread.
     opener = Principal(organization_id=session.organization_id, key_id=session.created_by, role=Role.RUNNER, teams=None)
     return AgentCaller(
         principal=opener,

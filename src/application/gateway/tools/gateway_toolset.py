@@ -41,8 +41,8 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, kw_only=True)
 class GatewayToolset:
-    """The tools of a session. Client tools are left out: a gateway client cannot settle them. Tools for
-    apps only are in `with_apps`, for clients that render apps.
+    """The tools of a session. Client tools are left out: a gateway client cannot settle them. Tools
+    for apps only are in `with_apps`, for clients that render apps.
     With more than `search_threshold` MCP tools clients are listed the meta tools instead."""
 
     agent: Agent
@@ -93,15 +93,16 @@ class GatewayToolset:
 
     @cached_property
     def with_apps(self) -> "GatewayToolset":
-        """The same tools with those that only apps may call. Apps call the tools of their servers by
-        the servers' own names."""
+        """The same tools with those that only apps may call. Apps call the tools of their servers
+        by the servers' own names."""
         if not self.app_links and not self.toolset.app_tools:
             return self
         return replace(self, toolset=self.toolset.with_app_tools, renders_apps=True)
 
     @cached_property
     def app_links(self) -> Mapping[str, frozenset[str]]:
-        """The slugs of the servers with tools that link to an app, by the servers' own URI of the app."""
+        """The slugs of the servers with tools that link to an app, by the servers' own URI of the
+        app."""
         found: dict[str, set[str]] = {}
         for tool in (*self.toolset.with_app_tools.tools, *self.toolset.denied):
             if tool.mcp is not None and tool.mcp.definition is not None:
@@ -129,17 +130,20 @@ class GatewayToolset:
         return found
 
     def slug_of(self, tool: Tool | None) -> str | None:
-        """The slug of the tool's server, if the client knows the server's resources by other URIs."""
+        """The slug of the tool's server, if the client knows the server's resources by other
+        URIs."""
         return None if tool is None or tool.mcp is None or self.names is ToolNames.ORIGINAL else tool.mcp.server_slug
 
     def model_facing(self, name: str) -> str | None:
-        """The name in policy and ledger of the tool that the client calls `name`, allowed or denied.
+        """The name in policy and ledger of the tool that the client calls `name`, allowed or
+        denied.
         An app's name that tools of several servers have is none."""
         named = self.named_by_apps(name)
         return self._model_facing.get(name) or (named[0] if len(named) == 1 else None)
 
     def named_by_apps(self, name: str) -> tuple[str, ...]:
-        """The model-facing names of the tools that apps call `name`, for a client that renders apps."""
+        """The model-facing names of the tools that apps call `name`, for a client that renders
+        apps."""
         return self._named_by_apps.get(name, ()) if self.renders_apps else ()
 
     @cached_property
@@ -184,8 +188,8 @@ class GatewayToolsets:
     """Rules:
     - A change of an agent applies to the next request. A disabled agent has no tools.
     - A session of a run has the run's tools; a session of workflow nodes has exactly their tools.
-    - Tools of a policy that depends on who acts and when are kept for half a second: a member who was removed from a
-      group has lost by then what was theirs.
+    - Tools of a policy that depends on who acts and when are kept for half a second: a member who
+      was removed from a group has lost by then what was theirs.
     - `rows` is the version of agents, organizations, servers and catalogs, and None while
       changes may be missed. Toolsets that depend only on these are cached by it.
     """

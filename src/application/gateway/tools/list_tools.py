@@ -7,8 +7,8 @@ from domain.tools.tool import Tool
 
 class ListGatewayTools:
     """All tools that the session may call under the client's names, in a fixed order: native tools,
-    then those of MCP servers by name, or the meta tools that replace them. Denied and hidden tools are left out.
-    Tools that only apps may call are shown to clients that render apps."""
+    then those of MCP servers by name, or the meta tools that replace them. Denied and hidden tools
+    are left out. Tools that only apps may call are shown to clients that render apps."""
 
     def __init__(self, *, toolsets: GatewayToolsets) -> None:
         self._toolsets = toolsets
@@ -16,6 +16,7 @@ class ListGatewayTools:
     async def execute(
         self, session: GatewaySession, tool_search: ToolSearch = ToolSearch.AUTO, *, renders_apps: bool = False
     ) -> tuple[tuple[str, Tool], ...]:
-        """The same object while nothing changes. Raises FORBIDDEN `agent_disabled`, `agent_not_found`."""
+        """The same object while nothing changes. Raises FORBIDDEN `agent_disabled`,
+        `agent_not_found`."""
         tools = await self._toolsets.of(session)
         return (tools.with_apps if renders_apps else tools).listed(tool_search)

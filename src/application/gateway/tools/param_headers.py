@@ -22,7 +22,8 @@ class HeaderParam:
 
 
 def header_params(schema: JsonObject, path: tuple[str, ...] = ()) -> tuple[HeaderParam, ...]:
-    """The parameters that a tool requires in headers. Tools with invalid annotations are never listed."""
+    """The parameters that a tool requires in headers. Tools with invalid annotations are never
+    listed."""
     properties = schema.get("properties")
     found: list[HeaderParam] = []
     for name, prop in properties.items() if isinstance(properties, dict) else ():

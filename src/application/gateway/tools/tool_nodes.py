@@ -1,4 +1,5 @@
-"""ToolNodes: selects the tools of a workflow run for a session, and the agent whose policies apply."""
+"""ToolNodes: selects the tools of a workflow run for a session, and the agent whose policies
+apply."""
 
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from domain.workflows.plan import Plan, PlannedNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenNodes:
-    """The tool nodes, and the agent (id or name) that they are wired to. `team` is that of the workflow run."""
+    """The tool nodes, and the agent (id or name) that they are wired to. `team` is that of the
+    workflow run."""
 
     nodes: WiredNodes
     agent: str
@@ -35,7 +37,8 @@ class ToolNodes:
         self._runs = runs
 
     async def chosen(self, principal: Principal, run_id: WorkflowRunId, node_ids: tuple[str, ...]) -> ChosenNodes:
-        """Raises NOT_FOUND `workflow_run_not_found`, CONFLICT `workflow_run_ended`, INVALID `node_ids_invalid`."""
+        """Raises NOT_FOUND `workflow_run_not_found`, CONFLICT `workflow_run_ended`, INVALID
+        `node_ids_invalid`."""
         run = await existing_run(self._runs, principal, run_id)
         if run.status.is_terminal:
             raise conflict("workflow_run_ended", f"The workflow run {run_id} has ended: its tools are gone.")

@@ -1,4 +1,5 @@
-"""The runs or workflow runs that this worker executes: their leases are renewed, and they stop or drain together."""
+"""The runs or workflow runs that this worker executes: their leases are renewed, and they stop or
+drain together."""
 
 import asyncio
 import logging
@@ -62,7 +63,8 @@ class ActiveRuns(Generic[LeaseT]):
     """Rules:
     - A lease is valid from before the statement that renews it.
     - A run with a lost lease is stopped and writes nothing more.
-    - While the store is unavailable, leases expire by the clock, and nothing is sent on an expired lease.
+    - While the store is unavailable, leases expire by the clock, and nothing is sent on an expired
+      lease.
     """
 
     def __init__(
@@ -136,7 +138,8 @@ class ActiveRuns(Generic[LeaseT]):
             held.stop.fire(StopReason.SHUTDOWN)
 
     async def keep(self) -> None:
-        """Renew leases until cancelled. Retries come sooner, so that leases survive a short outage of the database."""
+        """Renew leases until cancelled. Retries come sooner, so that leases survive a short outage
+        of the database."""
         seconds = self._settings.renew_every_s
         await every(seconds, self.renew, task="leases", retry_s=seconds / _TRIES_BETWEEN)
 

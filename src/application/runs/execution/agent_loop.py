@@ -1,4 +1,5 @@
-"""The agent loop: ask the model, store its reply, execute its calls, until it answers, waits, or reaches a limit."""
+"""The agent loop: ask the model, store its reply, execute its calls, until it answers, waits, or
+reaches a limit."""
 
 import logging
 from decimal import Decimal
@@ -37,8 +38,8 @@ class AgentLoop:
       of the last of `max_turns` turns are executed.
     - When a limit forbids another ordinary turn, one closing turn follows with the same tools and
       tool choice none, if it fits into its reserve. The run ends `incomplete`.
-    - A reply is stored and counted, also when the time is up before its calls are decided. If the run is stopped then, it counts as
-      interrupted.
+    - A reply is stored and counted, also when the time is up before its calls are decided. If the
+      run is stopped then, it counts as interrupted.
     - The run of a disabled agent ends `failed` before its next tool or model call.
     - A canary token in replies or results ends the run `halted`.
     """
@@ -181,7 +182,8 @@ class AgentLoop:
         return session.limits.reached_by(usage, active_s=session.active_s, reserve=reserve)
 
     def _reserve(self, session: RunSession, prompt: Prompt) -> Reserve:
-        """Use of a model call over the present context; nothing without a limit on tokens or cost."""
+        """Use of a model call over the present context; nothing without a limit on tokens or
+        cost."""
         if session.limits.max_tokens is None and session.limits.max_cost_usd is None:
             return _UNLIMITED
         tokens = _tokens(session, prompt)

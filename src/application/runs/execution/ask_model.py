@@ -34,11 +34,14 @@ from domain.runs.usage import ModelSpending, ModelUsage
 from domain.threads.message import Message
 
 CLOSING_OUTPUT_TOKENS = 1_024
-"""Token limit of the closing turn's answer if tokens or cost are limited. The same amount is reserved for it."""
+"""Token limit of the closing turn's answer if tokens or cost are limited. The same amount is
+reserved for it."""
 BUDGETED_OUTPUT_TOKENS = 8_192
-"""Token limit of a turn's answer under a daily budget, because the turn must not exceed its reservation."""
+"""Token limit of a turn's answer under a daily budget, because the turn must not exceed its
+reservation."""
 MAX_CALLS_OF_REPLY = 4_096
-"""A reply with more tool calls is invalid: each call has an entry in the ledger, even if it is not executed."""
+"""A reply with more tool calls is invalid: each call has an entry in the ledger, even if it is not
+executed."""
 _TOO_MANY_CALLS = f"The model requested more than {MAX_CALLS_OF_REPLY} tool calls in one reply."
 
 logger = logging.getLogger(__name__)
@@ -65,8 +68,10 @@ class AskModel:
     - A wait for the model ends at once when the run is stopped or its time is up.
     - An attempt that is interrupted after the start of its reply counts with an estimate:
       providers report usage only at the end. So does a reply whose provider reports no usage.
-    - Reasoning is published as `reasoning.delta` if the agent wants summaries. It is no part of the reply.
-    - Provider errors are logged, and the last one is passed on: without canary tokens, cut at 2 KiB.
+    - Reasoning is published as `reasoning.delta` if the agent wants summaries. It is no part of the
+      reply.
+    - Provider errors are logged, and the last one is passed on: without canary tokens, cut at 2
+      KiB.
     """
 
     def __init__(self, *, models: FallbackModels, prices: PriceTable, tracer: Tracer, clock: Clock) -> None:
@@ -272,7 +277,8 @@ def _log_refusal(session: RunSession, request: ModelRequest, *, model: str, code
 def _cut_short(
     session: RunSession, request: ModelRequest, prompt: Prompt, published: PublishedReply, found: str
 ) -> CleanReply:
-    """The reply up to the canary token. Its usage is estimated: providers report it only at the end."""
+    """The reply up to the canary token. Its usage is estimated: providers report it only at the
+    end."""
     usage = ModelUsage(
         input_tokens=session.window.estimate(fixed_bytes=prompt.fixed_bytes),
         output_tokens=session.window.tokens_of(published.streamed_bytes),

@@ -59,12 +59,15 @@ class CallToolsSettings:
 class CallTools:
     """Rules:
     - A call is executed only while the lease is valid. Whether it is allowed is decided before.
-    - A call whose server asks for input waits. It is recorded again before it is sent with the answers.
+    - A call whose server asks for input waits. It is recorded again before it is sent with the
+      answers.
     - The task of a remote agent is recorded before it is waited for.
     - Calls that change the state of the front end are settled one after another (`ChangeState`).
-    - An agent as a tool has the time of the run that it starts; `tool_timeout_s` and `turn_tool_timeout_s` are for other tools.
+    - An agent as a tool has the time of the run that it starts; `tool_timeout_s` and
+      `turn_tool_timeout_s` are for other tools.
     - An approved call is recorded before it is sent. Every outcome is stored when it is known.
-    - The last outcome of a turn also stores the tool message and starts the next turn, or suspends the run.
+    - The last outcome of a turn also stores the tool message and starts the next turn, or suspends
+      the run.
     """
 
     def __init__(
@@ -234,12 +237,14 @@ class CallTools:
 
 
 def _caller(session: RunSession, tool: Tool) -> AgentCaller | None:
-    """The run as the caller of an agent. Another worker that continues it makes an interrupted call again."""
+    """The run as the caller of an agent. Another worker that continues it makes an interrupted call
+    again."""
     run, stop = session.run, session.stop
     if tool.agent is None or run.requested_by is None:
         return None
     called_by = CalledBy.of(run.metadata)
-    # Which agents it may call is decided by its toolset and, once it calls, by the team of its thread.
+    # Which agents it may call is decided by its toolset and, once it calls, by the team of its
+    # thread.
     starter = Principal(key_id=run.requested_by, organization_id=run.organization_id, role=Role.RUNNER, teams=None)
     return AgentCaller(
         principal=starter,

@@ -14,9 +14,11 @@ from domain.tools.result import ToolResult
 
 class ChangeState:
     """Rules:
-    - A patch applies to the state with the patches of all calls that were executed before, as the stored events have them.
+    - A patch applies to the state with the patches of all calls that were executed before, as the
+      stored events have them.
     - A patch that does not apply changes nothing, and the model reads why.
-    - The stored outcome of the call is the change. The calls of a run are executed and stored one after another.
+    - The stored outcome of the call is the change. The calls of a run are executed and stored one
+      after another.
     """
 
     def __init__(self, *, runs: RunReader) -> None:

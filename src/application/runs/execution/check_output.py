@@ -19,7 +19,8 @@ class CheckOutput:
     """Rules:
     - Without an output schema nothing is checked.
     - The answer must have a JSON object that matches the schema, which may stand among other text.
-    - A canary token in the object ends the run, also if the answer writes it with escapes, or the object does not match.
+    - A canary token in the object ends the run, also if the answer writes it with escapes, or the
+      object does not match.
     - Large answers are checked in a thread.
     """
 
@@ -27,7 +28,8 @@ class CheckOutput:
         self._schemas = schemas
 
     async def execute(self, session: RunSession, answer: Answer, text: str) -> CheckedOutput | None:
-        """The output, or the faults of `text`, the whole answer. None without a schema. Raises CanaryFound."""
+        """The output, or the faults of `text`, the whole answer. None without a schema. Raises
+        CanaryFound."""
         schema = session.output_schema
         if schema is None:
             return None

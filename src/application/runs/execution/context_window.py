@@ -32,7 +32,8 @@ _CORRECTION_RANGE = (0.05, 1.0)
 
 
 class ContextWindow:
-    """One per claimed run; its transcript may only grow. `held_bytes` is the size of the measured transcript in memory."""
+    """One per claimed run; its transcript may only grow. `held_bytes` is the size of the measured
+    transcript in memory."""
 
     def __init__(self) -> None:
         self.held_bytes = 0
@@ -95,7 +96,8 @@ class ContextWindow:
             self._drop_before(start)
 
     def _lead_with_user(self, transcript: Sequence[Message]) -> None:
-        """Providers require a user message first: another turn may lead only behind the pinned message."""
+        """Providers require a user message first: another turn may lead only behind the pinned
+        message."""
         start = self._start
         while start < self._pinned and transcript[start].role is not Role.USER:
             start += 1
@@ -108,7 +110,8 @@ class ContextWindow:
 
 
 def message_bytes(message: Message) -> int:
-    """Estimated size of a message in a provider's request: neutrally or as it came, whichever is larger."""
+    """Estimated size of a message in a provider's request: neutrally or as it came, whichever is
+    larger."""
     size = _OVERHEAD_BYTES
     for part in message.content:
         match part:

@@ -1,4 +1,5 @@
-"""Keeps runs within the daily budgets of their organization, their agent and their user, across all workers."""
+"""Keeps runs within the daily budgets of their organization, their agent and their user, across all
+workers."""
 
 from decimal import Decimal
 from typing import NamedTuple
@@ -27,8 +28,8 @@ class DailyBudgets:
     - Before each model call of a run with a daily budget, its cost and that of a closing turn
       are reserved. A call without a reservation is not made.
     - After the call, the closing turn's share stays reserved.
-    - A run counts for the user who started it, with whose accounts its schedule runs, or, if the organization counts keys for
-      users, who made the key that started it.
+    - A run counts for the user who started it, with whose accounts its schedule runs, or, if the
+      organization counts keys for users, who made the key that started it.
     - Days are UTC days. Models without a price count as 0. Without a budget nothing is reserved.
     """
 
@@ -71,7 +72,8 @@ class DailyBudgets:
         return _Budgets(of_organization, of_agent, of_user, user_id, with_keys)
 
     async def _user(self, organization: Organization, starter: ApiKeyId | None) -> UserId | None:
-        """The user for whom a run counts, if any user has a budget. Who made a key is read only where keys count."""
+        """The user for whom a run counts, if any user has a budget. Who made a key is read only
+        where keys count."""
         if starter is None or not organization.has_user_budgets:
             return None
         user_id = organization.user_behind(starter, None)

@@ -15,8 +15,8 @@ class EventBuffer:
     """Events are written in order, at most `interval_s` after they came.
 
     - During a write the next batch grows, so the store sets the pace.
-    - Consecutive deltas of one message, or of its reasoning, become one event. Of a call's progress only the newest
-      event stays, at the position of the oldest.
+    - Consecutive deltas of one message, or of its reasoning, become one event. Of a call's progress
+      only the newest event stays, at the position of the oldest.
     """
 
     def __init__(
@@ -34,7 +34,8 @@ class EventBuffer:
         self._closed = False
 
     def add(self, event: NewEvent) -> None:
-        """Add an event; it is written soon, or returned by the next `take`. A closed buffer ignores it."""
+        """Add an event; it is written soon, or returned by the next `take`. A closed buffer ignores
+        it."""
         if self._closed:
             return
         match event.type:
@@ -62,7 +63,8 @@ class EventBuffer:
         return self._drained()
 
     def paused(self) -> "_Pause":
-        """Context without writes, while the caller writes taken events. Later events are written after it."""
+        """Context without writes, while the caller writes taken events. Later events are written
+        after it."""
         return self._pause
 
     def pause(self) -> None:
@@ -75,8 +77,9 @@ class EventBuffer:
             self._arm()
 
     def close(self) -> None:
-        """Discard unwritten events and ignore new ones. A running write completes. The buffer lets go of the session
-        that writes: a cycle would keep its transcript until a garbage collection."""
+        """Discard unwritten events and ignore new ones. A running write completes. The buffer lets
+        go of the session that writes: a cycle would keep its transcript until a garbage
+        collection."""
         self._closed = True
         self._write = _nothing
         self._disarm()

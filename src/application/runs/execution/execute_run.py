@@ -1,4 +1,5 @@
-"""Executes one run on this worker: claims it, works until it ends, waits or is stopped, and leaves it consistent."""
+"""Executes one run on this worker: claims it, works until it ends, waits or is stopped, and leaves
+it consistent."""
 
 import asyncio
 import logging
@@ -48,7 +49,8 @@ _FAILED = "The run failed before this call was finished."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteRunCommand:
-    """Signal that a run is ready to execute. `is_called`: a run that this worker executes waits for it."""
+    """Signal that a run is ready to execute. `is_called`: a run that this worker executes waits for
+    it."""
 
     run_id: RunId
     is_called: bool = False
@@ -56,7 +58,8 @@ class ExecuteRunCommand:
 
 class ExecuteRun:
     """Rules:
-    - A run is claimed once there is room for its transcript (`RunMemory`). A worker that drains submits it for others.
+    - A run is claimed once there is room for its transcript (`RunMemory`). A worker that drains
+      submits it for others.
     - The claim decides which worker executes the run.
     - A run that is suspected of ending workers waits for its place (`Isolation`). Run recovery
       submits it again.
@@ -105,7 +108,8 @@ class ExecuteRun:
         self._isolation = Isolation(clock)
 
     async def execute(self, command: ExecuteRunCommand) -> None:
-        """Returns when this worker has finished with the run, or at once if the run cannot be claimed."""
+        """Returns when this worker has finished with the run, or at once if the run cannot be
+        claimed."""
         run_id, since = command.run_id, self._clock.now()
         room = self._memory.room_beside_caller() if command.is_called else await self._memory.room()
         if room is None:
@@ -247,7 +251,8 @@ class ExecuteRun:
             logger.exception("cannot store the stop of a run", extra={**ids, "reason": reason.value})
 
     async def _fail(self, session: RunSession, error: RunError) -> None:
-        """End the run as failed. If that cannot be stored, the run is recovered when its lease expires."""
+        """End the run as failed. If that cannot be stored, the run is recovered when its lease
+        expires."""
         if session.run.status is not RunStatus.IN_PROGRESS:
             return
         now = self._clock.now()
@@ -287,7 +292,8 @@ class ExecuteRun:
                 logger.exception("cannot read whether an account is connected", extra=_log_ids(session))
 
     async def _watch_control(self, lease: Lease, control: Subscription, stop: StopSignal) -> None:
-        """Stop the run when a cancellation is requested. A failed read is repeated at the next wake-up."""
+        """Stop the run when a cancellation is requested. A failed read is repeated at the next
+        wake-up."""
         while stop.fired is None:
             await control.wait(CONTROL_REREAD_S)
             try:

@@ -11,15 +11,17 @@ from domain.runs.run import Run
 logger = logging.getLogger(__name__)
 
 IDLE_WITHIN_S = 30.0
-"""How long a suspect waits for a worker without other runs. After this time it is executed beside them."""
+"""How long a suspect waits for a worker without other runs. After this time it is executed beside
+them."""
 
 
 class Isolation:
     """Rules:
-    - A worker executes at most one suspected run at a time, so that a lost worker shows which one ends workers.
+    - A worker executes at most one suspected run at a time, so that a lost worker shows which one
+      ends workers.
     - A suspect waits until the worker executes and claims no other run, at most `IDLE_WITHIN_S`.
-    - Of suspects that are claimed together, the one with the fewest lost workers has the place: otherwise workers that are
-      lost for another reason would count against the same run each time.
+    - Of suspects that are claimed together, the one with the fewest lost workers has the place:
+      otherwise workers that are lost for another reason would count against the same run each time.
     - A run that stores a step is no longer suspected and frees the place.
     """
 
@@ -39,8 +41,8 @@ class Isolation:
             del self._candidates[run.id]
 
     def enter(self, run_id: RunId, *, others: int) -> bool:
-        """Occupy the place. False if the suspect must wait. `others` is the number of runs that the worker
-        executes or is claiming."""
+        """Occupy the place. False if the suspect must wait. `others` is the number of runs that the
+        worker executes or is claiming."""
         now = self._clock.monotonic()
         if self._occupied_by is not None or self._is_behind_another(run_id):
             return False

@@ -1,4 +1,5 @@
-"""Prepares the toolset and the system prompt of a run, which stay the same until the agent changes."""
+"""Prepares the toolset and the system prompt of a run, which stay the same until the agent
+changes."""
 
 import json
 import logging
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """`fixed_bytes` is the size of the system prompt, the tool definitions and the output schema."""
+    """`fixed_bytes` is the size of the system prompt, the tool definitions and the output
+    schema."""
 
     toolset: Toolset
     system: str
@@ -42,10 +44,11 @@ class PreparePrompt:
     - The tools of a server with a lost shared connection leave the run at its next turn, if its
       strategy is `unregister`; they are back with the connection.
     - A change of the agent, its caller or its organization affects the run at its next turn.
-    - Where policy depends on who acts and when, each turn and each reply has the toolset of that time.
+    - Where policy depends on who acts and when, each turn and each reply has the toolset of that
+      time.
     - A disabled agent has no prompt.
-    - The client's own tools and instructions come after those of the agent, and its state if it sent another one when it
-      resumed the run.
+    - The client's own tools and instructions come after those of the agent, and its state if it
+      sent another one when it resumed the run.
     """
 
     def __init__(
@@ -96,8 +99,8 @@ class PreparePrompt:
         return "\n\n".join(filter(None, (run.instructions, now)))
 
     async def toolset_of_reply(self, session: RunSession, prompt: Prompt) -> Toolset:
-        """The toolset that decides about the calls of a reply: the prompt's, unless policy depends on who acts and when.
-        Raises as `execute`."""
+        """The toolset that decides about the calls of a reply: the prompt's, unless policy depends
+        on who acts and when. Raises as `execute`."""
         return await self._toolset(session) if prompt.toolset.is_conditional else prompt.toolset
 
     async def _toolset(self, session: RunSession) -> Toolset:

@@ -16,8 +16,8 @@ from domain.runs.usage import ModelSpending
 
 
 class _Shown:
-    """Text of one kind, published as it comes. Text that could start a canary token is delayed until it is complete. With
-    tokens to watch, `said` has what was published."""
+    """Text of one kind, published as it comes. Text that could start a canary token is delayed
+    until it is complete. With tokens to watch, `said` has what was published."""
 
     def __init__(self, watched: CanaryStream | None, publish: Callable[[str], None]) -> None:
         self._publish = publish
@@ -51,7 +51,8 @@ class PublishedReply:
     """The events of one model call.
 
     - Each attempt has its own message id; `message_id` is the current one.
-    - `model` is the model of the attempt, `streamed_bytes` the size of its reply so far, reasoning included.
+    - `model` is the model of the attempt, `streamed_bytes` the size of its reply so far, reasoning
+      included.
     """
 
     def __init__(self, session: RunSession, clock: Clock, request: ModelRequest, *, part: str) -> None:
@@ -74,7 +75,8 @@ class PublishedReply:
         return "".join(self._text.said)
 
     def delta(self, event: TextDelta | ReasoningDelta) -> str | None:
-        """Publish a piece of text or reasoning. Returns the id of a canary token that ends the reply."""
+        """Publish a piece of text or reasoning. Returns the id of a canary token that ends the
+        reply."""
         self.streamed_bytes += len(event.text.encode(errors="replace"))
         if isinstance(event, TextDelta):
             return self._text.add(event.text)

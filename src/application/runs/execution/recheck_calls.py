@@ -31,9 +31,9 @@ _OUTCOME_UNKNOWN = "The service was interrupted after this call may have been se
 
 class RecheckCalls:
     """Rules:
-    - An approval is valid for its tool, arguments, and versions of agent and MCP server. After a change of
-      these or of policy, the call is checked like a new one: sent, blocked, or requiring a new
-      approval.
+    - An approval is valid for its tool, arguments, and versions of agent and MCP server. After a
+      change of these or of policy, the call is checked like a new one: sent, blocked, or requiring
+      a new approval.
     - A call recorded before a crash may have been sent. It is sent again only if it was
       repeatable and still is. Otherwise its outcome is unknown, or, if policy says so, a person
       decides. A call of a remote agent whose task was recorded is continued.
@@ -44,7 +44,8 @@ class RecheckCalls:
         self._clock = clock
 
     async def execute(self, session: RunSession, toolset: Toolset) -> None:
-        """One step, if anything changes. Call this before any of the session's calls is sent. Raises LeaseLost."""
+        """One step, if anything changes. Call this before any of the session's calls is sent.
+        Raises LeaseLost."""
         now = self._clock.now()
         changed: list[ToolCall] = []
         ended: list[ToolCall] = []
@@ -111,7 +112,8 @@ def _continues(call: ToolCall, tool: Tool | None) -> bool:
 
 
 def _is_bound(call: ToolCall, checked: CheckedCall, agent_version: int) -> bool:
-    """Whether the call's approval is valid for its arguments, the agent and the tool's server as they are now."""
+    """Whether the call's approval is valid for its arguments, the agent and the tool's server as
+    they are now."""
     asked = call.approval
     if asked is None:
         return False

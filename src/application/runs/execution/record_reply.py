@@ -34,9 +34,11 @@ logger = logging.getLogger(__name__)
 class RecordReply:
     """Rules:
     - A complete reply without calls completes the run.
-    - With an output schema, the reply must match it. One that does not is stored with a request to repair it. The
-      second one ends the run `failed` with `output_invalid`; a retry of the run begins with its request.
-    - A reply without calls that was cut at the output limit ends the run `incomplete` with `max_output_tokens`.
+    - With an output schema, the reply must match it. One that does not is stored with a request to
+      repair it. The second one ends the run `failed` with `output_invalid`; a retry of the run
+      begins with its request.
+    - A reply without calls that was cut at the output limit ends the run `incomplete` with
+      `max_output_tokens`.
     - A filtered or refused reply, or one that filled the context window, ends the run
       `incomplete` with that reason. Its calls are dropped.
     - Calls of a cut reply are treated as in any reply, except the incomplete one: it is settled
@@ -86,8 +88,8 @@ class RecordReply:
         return reached
 
     async def close(self, session: RunSession, answer: Answer, *, limit: IncompleteReason) -> None:
-        """Store the closing turn's reply and end the run `incomplete` for the limit. A reply that repairs the output
-        ends it by its own result. Raises LeaseLost, CanaryFound."""
+        """Store the closing turn's reply and end the run `incomplete` for the limit. A reply that
+        repairs the output ends it by its own result. Raises LeaseLost, CanaryFound."""
         now = self._clock.now()
         reason = answer.reply.finish_reason.incomplete_reason if session.repairs_output else limit
         output = await self._check_output.execute(session, answer, whole_text(session, answer))
@@ -120,7 +122,8 @@ class RecordReply:
         )
 
     async def _calls_made(self, session: RunSession, toolset: Toolset, uses: tuple[ToolUse, ...]) -> Counter[str]:
-        """The run's calls by tool, read from the ledger when policy first needs them and counted afterwards."""
+        """The run's calls by tool, read from the ledger when policy first needs them and counted
+        afterwards."""
         if session.calls_made is not None:
             return session.calls_made
         if all(toolset.policy_of(called_name(use)).max_calls is None for use in uses):
@@ -141,7 +144,8 @@ class RecordReply:
         made: Counter[str],
         was_cut: bool,
     ) -> tuple[list[ToolCall], IncompleteReason | None]:
-        """The calls, settled if they are not executed, and the limit that was reached. Adds to `decisions`."""
+        """The calls, settled if they are not executed, and the limit that was reached. Adds to
+        `decisions`."""
         left, of_turn = session.limits.tool_calls_left(session.run.usage), 0
         calls: list[ToolCall] = []
         for index, use in enumerate(uses):

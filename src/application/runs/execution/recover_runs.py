@@ -1,4 +1,5 @@
-"""Submits runs or workflow runs again that no worker executes: runs lost by the queue, and runs of lost workers."""
+"""Submits runs or workflow runs again that no worker executes: runs lost by the queue, and runs of
+lost workers."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -23,8 +24,9 @@ class Recoverable(Protocol):
 class RecoverRuns:
     """Rules:
     - Leases decide, not the queue.
-    - For the only process of a database, every lease has expired when it starts. It submits all runs at once, however
-      many: a queue in memory has none of them, and can order only those it has.
+    - For the only process of a database, every lease has expired when it starts. It submits all
+      runs at once, however many: a queue in memory has none of them, and can order only those it
+      has.
     """
 
     def __init__(self, *, leases: Recoverable, queue: RunQueue, clock: Clock) -> None:
@@ -33,7 +35,8 @@ class RecoverRuns:
         self._clock = clock
 
     async def execute(self, *, sole_owner: bool = False) -> int:
-        """Submit executable runs and return their number. With `sole_owner`, valid leases are treated as expired."""
+        """Submit executable runs and return their number. With `sole_owner`, valid leases are
+        treated as expired."""
         limit = _ALL if sole_owner else _BATCH
         found = await self._leases.recoverable(at=self._clock.now(), limit=limit, sole_owner=sole_owner)
         await self._queue.submit(*(RunId(run_id) for run_id in found))

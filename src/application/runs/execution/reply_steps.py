@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 
 
 def reply_message(session: RunSession, answer: Answer, uses: tuple[ToolUse, ...], *, at: datetime) -> Message:
-    """The assistant's message: its text, if any, then its calls. Without the provider's items if calls were dropped or the
-    items are too large."""
+    """The assistant's message: its text, if any, then its calls. Without the provider's items if
+    calls were dropped or the items are too large."""
     text: tuple[Content, ...] = (TextContent(text=answer.reply.text),) if answer.reply.text or not uses else ()
     return Message(
         id=answer.message_id,
@@ -77,8 +77,9 @@ def answered_step(
     limit: IncompleteReason | None,
     output: CheckedOutput | None = None,
 ) -> Step:
-    """The last step of a run with its answer: completed, incomplete for a `limit`, or failed without a matching
-    `output`. Calls of the reply are dropped. The text starts with the paused replies before this one."""
+    """The last step of a run with its answer: completed, incomplete for a `limit`, or failed
+    without a matching `output`. Calls of the reply are dropped. The text starts with the paused
+    replies before this one."""
     message = reply_message(session, answer, (), at=at)
     spent = answer.spending(session, at=at)
     run = session.run.advanced(usage=session.run.usage.after_turn(answer.reply.usage))
@@ -105,7 +106,8 @@ def answered_step(
 
 
 def whole_text(session: RunSession, answer: Answer) -> str:
-    """The text of the reply, after that of the paused replies just before, which no other message follows."""
+    """The text of the reply, after that of the paused replies just before, which no other message
+    follows."""
     texts: list[str] = []
     for message in reversed(session.transcript):
         if message.run_id != session.run.id or message.role is not Role.ASSISTANT or message.tool_uses:

@@ -3,15 +3,18 @@
 from application.system.memory_budget import Hold, MemoryBudget
 
 _LEAST_SHARE, _LARGEST_SHARE = 64, 8
-"""Parts of the budget between which a run holds as much as the last transcript until its own is read and known."""
+"""Parts of the budget between which a run holds as much as the last transcript until its own is
+read and known."""
 
 
 class RunMemory:
     """Rules:
     - A run is claimed once there is room for a transcript like the last one.
-    - It then holds what its transcript really has, and more as that grows. A run alone is executed whatever its size.
+    - It then holds what its transcript really has, and more as that grows. A run alone is executed
+      whatever its size.
     - A large transcript makes others wait only while it is in memory.
-    - A run that a run of this worker called waits for no room: its caller holds room until it has the answer.
+    - A run that a run of this worker called waits for no room: its caller holds room until it has
+      the answer.
     - A worker that drains claims no more runs.
     """
 
@@ -21,7 +24,8 @@ class RunMemory:
         self._is_draining = False
 
     async def room(self) -> "RunRoom | None":
-        """Room for one run, once there is some; None once the worker drains. Leave it when the run has left the worker."""
+        """Room for one run, once there is some; None once the worker drains. Leave it when the run
+        has left the worker."""
         hold = await self._budget.hold(self._expected)
         if self._is_draining:
             hold.resize(0)

@@ -1,4 +1,5 @@
-"""The working state of one claimed run: a copy of the stored state, and the only way to advance it."""
+"""The working state of one claimed run: a copy of the stored state, and the only way to advance
+it."""
 
 import asyncio
 from collections import Counter
@@ -34,19 +35,22 @@ class RunSession:
     """Belongs to the task that executes the run; its tool tasks share it.
 
     - `open_calls`: calls of the current turn without a tool message, in the model's order.
-    - `model`: the present model; a change of the agent may replace it. `toolset`: of the current turn.
+    - `model`: the present model; a change of the agent may replace it. `toolset`: of the current
+      turn.
     - `limits`: those of the agent, narrowed by the run and the organization. `organization`: as
       read at the start of the turn.
     - `caller`: the rules of the agent that called the run's agent as a tool, as read at the start
       of the turn.
     - `calls_made`: calls by tool, counted once a policy needs them.
     - `promoted`: the thread's next run after this one has ended.
-    - `kept_reserve_usd`: reserved part of a daily budget after the current model call; None without a budget.
+    - `kept_reserve_usd`: reserved part of a daily budget after the current model call; None without
+      a budget.
     - `abandoned`: interrupted model calls that the next step stores.
     - `unfinished`: a partly published message, neither stored nor discarded.
     - `shared_state`: the state of the front end, as far as it was read.
 
-    `on_progress` is called after each stored step. Settled calls are traced when their step is stored.
+    `on_progress` is called after each stored step. Settled calls are traced when their step is
+    stored.
     """
 
     def __init__(

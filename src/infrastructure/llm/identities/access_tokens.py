@@ -1,4 +1,5 @@
-"""Access tokens for calls of models. Above: the HTTP of providers. Below: HTTP to a cloud's token endpoint."""
+"""Access tokens for calls of models. Above: the HTTP of providers. Below: HTTP to a cloud's token
+endpoint."""
 
 import asyncio
 import time
@@ -97,7 +98,8 @@ class TokenEndpoint:
 
 
 class IdentityHeaders:
-    """Headers with a token that is renewed in time. One call renews it, others wait for it. Each token is given to `hide`."""
+    """Headers with a token that is renewed in time. One call renews it, others wait for it. Each
+    token is given to `hide`."""
 
     def __init__(
         self, tokens: AccessTokens, *, hide: Callable[[str], object], monotonic: Callable[[], float] = time.monotonic

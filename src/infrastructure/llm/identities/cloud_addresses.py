@@ -6,7 +6,8 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntraWorkload:
-    """The machine as a workload that Microsoft Entra knows by the tokens of its cluster. The cluster renews the file."""
+    """The machine as a workload that Microsoft Entra knows by the tokens of its cluster. The
+    cluster renews the file."""
 
     token_file: Path
     tenant_id: str

@@ -1,5 +1,5 @@
-"""Access tokens of Microsoft Entra for models on Azure: of an application by its secret, and of the machine.
-https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow"""
+"""Access tokens of Microsoft Entra for models on Azure: of an application by its secret, and of the
+machine. https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow"""
 
 import asyncio
 from collections.abc import Callable
@@ -37,8 +37,8 @@ class ApplicationTokens:
 
 
 class WorkloadTokens:
-    """Tokens for the federated token in a file (RFC 7523), which is read each time: its cluster renews it. It is given to
-    `hide`."""
+    """Tokens for the federated token in a file (RFC 7523), which is read each time: its cluster
+    renews it. It is given to `hide`."""
 
     def __init__(
         self, *, client_id: str, token_file: Path, endpoint: TokenEndpoint, hide: Callable[[str], object]

@@ -47,7 +47,8 @@ class ServiceAccountTokens:
 
 
 class MachineTokens:
-    """Tokens of the machine's identity, by its metadata server. Workload identity of GKE answers there too."""
+    """Tokens of the machine's identity, by its metadata server. Workload identity of GKE answers
+    there too."""
 
     def __init__(self, endpoint: TokenEndpoint) -> None:
         self._endpoint = endpoint

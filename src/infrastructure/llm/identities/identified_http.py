@@ -1,4 +1,5 @@
-"""HTTP of a provider whose requests carry an identity. The wires above it know nothing of identities."""
+"""HTTP of a provider whose requests carry an identity. The wires above it know nothing of
+identities."""
 
 from collections.abc import Mapping
 

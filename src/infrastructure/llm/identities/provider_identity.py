@@ -20,8 +20,8 @@ from infrastructure.llm.providers import ProviderConfig
 def identified(
     provider: ProviderConfig, http: ProviderHttp, machine: ProviderHttp, addresses: CloudAddresses
 ) -> ProviderHttp:
-    """`http` with the provider's identity, if it has one. Keys are exchanged over `http`; `machine` reaches the metadata
-    server, which the egress guard forbids to organizations."""
+    """`http` with the provider's identity, if it has one. Keys are exchanged over `http`; `machine`
+    reaches the metadata server, which the egress guard forbids to organizations."""
     if (key := _native_key(provider)) is not None:
 
         async def headers() -> dict[str, str]:
@@ -56,7 +56,8 @@ def _tokens(
 
 
 def _of_azure(provider: ProviderConfig, machine: ProviderHttp, addresses: CloudAddresses) -> AccessTokens:
-    """The machine's identity on Azure: of a workload with a federated token, else that of its metadata server."""
+    """The machine's identity on Azure: of a workload with a federated token, else that of its
+    metadata server."""
     workload, wanted = addresses.entra_workload, provider.cloud.client_id
     if workload is None:
         url = managed_identity_url(addresses.azure_metadata, wanted)

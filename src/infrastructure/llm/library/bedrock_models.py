@@ -49,9 +49,10 @@ def converse_models(
 
 
 def bedrock_client(provider: ProviderConfig, transport: BotocoreTransport, addresses: CloudAddresses) -> Any:
-    """A client of `bedrock-runtime` whose requests `transport` sends, and which retries nothing. Only for the machine's
-    identity does botocore read files and environment of the machine, and connect to its metadata server itself. API keys are
-    sent by our HTTP, not by botocore. Raises ModelError if the machine has no identity now."""
+    """A client of `bedrock-runtime` whose requests `transport` sends, and which retries nothing.
+    Only for the machine's identity does botocore read files and environment of the machine, and
+    connect to its metadata server itself. API keys are sent by our HTTP, not by botocore. Raises
+    ModelError if the machine has no identity now."""
     region, keys = provider.region or "", provider.access_key
     credentials: Any = None
     if provider.uses_service_identity:
@@ -118,8 +119,8 @@ def _config(signature: object) -> Config:
 
 
 def _settings(request: ModelRequest, origin: str) -> BedrockModelSettings:
-    """With cache points, where the model takes them. Claude that thinks takes no sampling, and does not think in a tool
-    loop in which another model had a turn: it would refuse that turn."""
+    """With cache points, where the model takes them. Claude that thinks takes no sampling, and does
+    not think in a tool loop in which another model had a turn: it would refuse that turn."""
     given = request.settings or NO_SETTINGS
     settings = cast(BedrockModelSettings, common_settings(request))
     cache: Any = True if given.cache_ttl is None else given.cache_ttl.value

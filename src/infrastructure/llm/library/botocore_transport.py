@@ -1,4 +1,5 @@
-"""botocore's requests over our HTTP clients: it signs and decodes, ours send. Its calls are made in threads."""
+"""botocore's requests over our HTTP clients: it signs and decodes, ours send. Its calls are made in
+threads."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -17,9 +18,9 @@ T = TypeVar("T")
 
 
 class BotocoreTransport:
-    """Handler of botocore's event `before-send`: its answer takes the place of botocore's own request, so botocore
-    opens no connection. The call is CURRENT_CALL; the thread is one that a task of `loop` awaits, or has given up.
-    Tokens of temporary credentials are given to `hide`."""
+    """Handler of botocore's event `before-send`: its answer takes the place of botocore's own
+    request, so botocore opens no connection. The call is CURRENT_CALL; the thread is one that a
+    task of `loop` awaits, or has given up. Tokens of temporary credentials are given to `hide`."""
 
     def __init__(self, http: ProviderHttp, loop: asyncio.AbstractEventLoop, *, hide: Callable[[str], object]) -> None:
         self._http = http

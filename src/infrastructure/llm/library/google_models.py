@@ -25,7 +25,8 @@ _UNUSED = "the transport writes the real one"
 
 
 def gemini_models(provider: ProviderConfig, http: ProviderHttp, *, reply_limits: ReplyLimits) -> LibraryModels:
-    """`http` adds the identity's headers. The SDK gets dummies, so that it looks for none itself."""
+    """`http` adds the identity's headers. The SDK gets dummies, so that it looks for none
+    itself."""
     client = httpx2.AsyncClient(
         transport=OutboundTransport(http), trust_env=False, follow_redirects=False, timeout=reply_limits.reply_s
     )

@@ -26,8 +26,8 @@ from infrastructure.secrets.redaction import Redactor
 
 @dataclass(slots=True, kw_only=True)
 class LibraryCall:
-    """What happened below the SDK, which reports it less exactly. `error` is the first failure. Requests and reads end
-    with the call, in whatever tasks they are."""
+    """What happened below the SDK, which reports it less exactly. `error` is the first failure.
+    Requests and reads end with the call, in whatever tasks they are."""
 
     limits: ReplyLimits
     redactor: Redactor
@@ -79,8 +79,8 @@ class LibraryCall:
         return chunk
 
     def close(self) -> None:
-        """Close connections whose replies were not read to their ends, and end what waits for one: not every SDK does, and
-        a thread cannot. Called in the event loop."""
+        """Close connections whose replies were not read to their ends, and end what waits for one:
+        not every SDK does, and a thread cannot. Called in the event loop."""
         self.closed = True
         for task in self.waiting:
             task.cancel()

@@ -31,7 +31,8 @@ from infrastructure.llm.wire_content import described_file, described_image, obj
 
 
 def library_messages(request: ModelRequest, *, origin: str, takes: frozenset[ModelInput]) -> list[ModelMessage]:
-    """The messages, those with items of `origin` as they came. Results have the ids of the calls before them."""
+    """The messages, those with items of `origin` as they came. Results have the ids of the calls
+    before them."""
     messages: list[ModelMessage] = []
     ids: dict[str, str] = {}
     for message in request.messages:
@@ -118,7 +119,8 @@ def _user_content(part: Content, takes: frozenset[ModelInput]) -> list[UserConte
 
 
 def _attached(part: ImageContent | FileContent, takes: frozenset[ModelInput]) -> str | BinaryContent:
-    """The library would read a URL itself, past the egress guard, so a part with one is described."""
+    """The library would read a URL itself, past the egress guard, so a part with one is
+    described."""
     if part.url is not None:
         return described_image(part) if isinstance(part, ImageContent) else described_file(part)
     found = readable(part, takes)

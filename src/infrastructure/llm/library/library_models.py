@@ -1,4 +1,5 @@
-"""LanguageModel over model classes of pydantic-ai. Above: provider models. Below: the SDK of a vendor over our HTTP."""
+"""LanguageModel over model classes of pydantic-ai. Above: provider models. Below: the SDK of a
+vendor over our HTTP."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
@@ -36,7 +37,8 @@ class Vendor:
     """What differs from vendor to vendor.
 
     - `model`: a model by its name, without a request.
-    - `settings`: the request's settings as the library names them, by the origin of items that the model takes back.
+    - `settings`: the request's settings as the library names them, by the origin of items that the
+      model takes back.
     - `taken_by`: the settings that a model takes. `inputs`: what it reads.
     """
 
@@ -49,9 +51,11 @@ class Vendor:
 class LibraryModels:
     """The models of one provider.
 
-    - All requests go through our HTTP clients. The library is given no URLs of images and files, which it would read itself.
+    - All requests go through our HTTP clients. The library is given no URLs of images and files,
+      which it would read itself.
     - Replies with reasoning or signatures go back as they came (ADR 0047).
-    - Images and files that the provider refuses are described in the same request, and in later ones with the same messages.
+    - Images and files that the provider refuses are described in the same request, and in later
+      ones with the same messages.
 
     Raises ModelError only.
     """
@@ -130,7 +134,8 @@ async def _within(call: LibraryCall, work: Awaitable[T]) -> T:
 
 
 def _error_of(exc: Exception) -> ModelError:
-    """The error of a failure that our transport did not see: in the events of a stream, or before the request."""
+    """The error of a failure that our transport did not see: in the events of a stream, or before
+    the request."""
     match exc:
         case ModelHTTPError():
             return error_in_stream(ErrorObject(code=exc.status_code, message=_message_in(exc.body)))

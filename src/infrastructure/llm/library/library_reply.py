@@ -55,7 +55,8 @@ def delta_of(event: ModelResponseStreamEvent) -> TextDelta | ReasoningDelta | No
 
 
 def reply_of(model: str, response: ModelResponse, *, origin: str) -> ModelReply:
-    """Calls of the response and of its items are in the same order. Raises ModelError for an incomplete response."""
+    """Calls of the response and of its items are in the same order. Raises ModelError for an
+    incomplete response."""
     parts = response.parts
     calls = [_requested(part) for part in parts if isinstance(part, ToolCallPart)]
     texts = [part.content for part in parts if isinstance(part, TextPart)]

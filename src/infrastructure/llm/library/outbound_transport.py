@@ -1,4 +1,5 @@
-"""httpx2 transport over our HTTP clients, so that egress guard, proxies and limits hold for SDKs of vendors."""
+"""httpx2 transport over our HTTP clients, so that egress guard, proxies and limits hold for SDKs of
+vendors."""
 
 from collections.abc import AsyncIterator
 
@@ -17,7 +18,8 @@ _DECODED = frozenset({"content-encoding", "content-length", "transfer-encoding"}
 
 
 class OutboundTransport(httpx2.AsyncBaseTransport):
-    """Requests of CURRENT_CALL, with the headers of `http`'s identity, without redirects. Raises ModelError."""
+    """Requests of CURRENT_CALL, with the headers of `http`'s identity, without redirects. Raises
+    ModelError."""
 
     def __init__(self, http: ProviderHttp) -> None:
         self._http = http

@@ -66,8 +66,9 @@ class Entry(NamedTuple):
 
 
 async def read_listing(list_page: ListPage, *, entry_of: Callable[[bytes], Entry] = Entry.of_text) -> ToolListing:
-    """Read all pages; `list_page` takes the cursor. `entry_of` reads entries that are JSON text (`msgspec.Raw`). Raises: the errors of `list_page`; McpFailure
-    INVALID_REPLY for invalid pages or a list without an end."""
+    """Read all pages; `list_page` takes the cursor. `entry_of` reads entries that are JSON text
+    (`msgspec.Raw`). Raises: the errors of `list_page`; McpFailure INVALID_REPLY for invalid pages
+    or a list without an end."""
     tools: dict[str, McpToolDefinition] = {}
     skipped: list[SkippedTool] = []
     header_maps: dict[str, HeaderMap] = {}

@@ -1,4 +1,5 @@
-"""What a server listed last, so that an entry that did not change is not read again, on no connection of the server."""
+"""What a server listed last, so that an entry that did not change is not read again, on no
+connection of the server."""
 
 import hashlib
 from collections.abc import Sequence
@@ -17,8 +18,8 @@ _REMEMBERED = 1024 * 1024
 
 
 class ToolLists:
-    """The lists of one version of a server in this process. `declared` are the tools of one that is not asked. Entries that are JSON text, those of large
-    pages, are recognized by their bytes."""
+    """The lists of one version of a server in this process. `declared` are the tools of one that is
+    not asked. Entries that are JSON text, those of large pages, are recognized by their bytes."""
 
     def __init__(self, declared: Sequence[DeclaredTool] = ()) -> None:
         self.declared = declared

@@ -72,8 +72,9 @@ class AskedCall:
 
 
 class AskedCalls:
-    """The calls in progress on one connection. A request does not name its call. With several calls of one caller, it goes
-    to that caller, by the oldest call that asks nothing yet. With calls of several callers it is dismissed."""
+    """The calls in progress on one connection. A request does not name its call. With several calls
+    of one caller, it goes to that caller, by the oldest call that asks nothing yet. With calls of
+    several callers it is dismissed."""
 
     def __init__(self) -> None:
         self._calls: list[AskedCall] = []
@@ -191,6 +192,7 @@ def _raw(params: BaseModel) -> JsonObject:
 
 
 def _named(question: Elicitation) -> Elicitation:
-    """Give the question an id derived from its content, so that a repeated question is recognized."""
+    """Give the question an id derived from its content, so that a repeated question is
+    recognized."""
     canonical = json.dumps(question.as_json(), sort_keys=True, separators=(",", ":"))
     return replace(question, request_id=hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()[:16])

@@ -23,7 +23,8 @@ from infrastructure.mcp.catalogs.list_news import changed_list, listening
 from infrastructure.mcp.catalogs.tool_lists import ToolLists
 from infrastructure.mcp.connections.asked_calls import AskedCalls
 from infrastructure.mcp.connections.negotiation import CAPABILITIES, Negotiate
-from infrastructure.mcp.connections.server_session import ObservedDispatcher, ServerFacts, ServerSession
+from infrastructure.mcp.connections.server_facts import ServerFacts
+from infrastructure.mcp.connections.server_session import ObservedDispatcher, ServerSession
 from infrastructure.mcp.faults import BROKEN, TransportFailedError, TransportFault, connect_failure, fault_in, is_closed
 from infrastructure.mcp.pace import Pace
 from infrastructure.mcp.transports.server_transports import LateTransport
@@ -223,7 +224,7 @@ class McpConnection:
                 if self._dead.is_set():
                     self._events.lost(self._death.detail, needs_auth=self._death.needs_auth)
                 elif dispatcher.ended.is_set():
-                    # The connection broke, although a call that noticed it may have requested the end since.
+                    # It broke, although a call that noticed it may have requested the end since.
                     self._events.lost(self._transport.describe_end() or "The connection was lost.")
                 await session.drain(_DRAIN_S)
         except Exception:

@@ -12,8 +12,9 @@ from domain.mcp.server import Credentials, Isolation, McpServer
 
 class ConnectionKey(NamedTuple):
     """Uses with equal keys share a connection. `scope_id` is the id of the thread, run or gateway
-    session; None if all share. `person_id` is the person whose account the connection uses, `secrets` the revision of
-    the secrets that they gave. A tuple, because each call creates and looks up one."""
+    session; None if all share. `person_id` is the person whose account the connection uses,
+    `secrets` the revision of the secrets that they gave. A tuple, because each call creates and
+    looks up one."""
 
     organization_id: OrganizationId
     server_id: McpServerId
@@ -48,7 +49,8 @@ def connection_key(server: McpServer, scope: ConnectionScope) -> ConnectionKey |
 
 
 def acting_server(server: McpServer, scope: ConnectionScope) -> McpServer:
-    """The server with the account that `scope` uses. Raises McpFailure if it needs one of a person and has none."""
+    """The server with the account that `scope` uses. Raises McpFailure if it needs one of a person
+    and has none."""
     acting = server.acting_for(scope.person_id)
     if acting.person_id is None and server.config.credentials is Credentials.PERSON:
         raise McpFailure(
@@ -60,8 +62,9 @@ def acting_server(server: McpServer, scope: ConnectionScope) -> McpServer:
 async def connection_use(
     server: McpServer, scope: ConnectionScope, person_secrets: PersonSecretStore | None
 ) -> tuple[ConnectionKey | None, McpServer]:
-    """The key for a use, and the server with its account. Secrets that a person has replaced are used with new connections
-    only, and deleted ones with none. Raises McpFailure NEEDS_AUTH without the account or the secrets."""
+    """The key for a use, and the server with its account. Secrets that a person has replaced are
+    used with new connections only, and deleted ones with none. Raises McpFailure NEEDS_AUTH without
+    the account or the secrets."""
     key, acting = connection_key(server, scope), acting_server(server, scope)
     if acting.person_id is None or not acting.config.person_secrets:
         return key, acting
@@ -70,7 +73,8 @@ async def connection_use(
 
 
 async def given_revision(acting: McpServer, person_secrets: PersonSecretStore | None) -> str:
-    """The revision of the secrets that the person of `acting` gave. Raises McpFailure NEEDS_AUTH without them."""
+    """The revision of the secrets that the person of `acting` gave. Raises McpFailure NEEDS_AUTH
+    without them."""
     owner = account_owner(acting)
     given = None if owner is None or person_secrets is None else await person_secrets.load(owner)
     if given is None or not given.is_complete(acting.config):

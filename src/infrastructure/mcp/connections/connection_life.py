@@ -9,7 +9,7 @@ from infrastructure.mcp.catalogs.tool_changes import ToolChanges
 from infrastructure.mcp.connections.connection import McpConnection
 from infrastructure.mcp.connections.connection_key import ConnectionKey
 from infrastructure.mcp.connections.server_record import ServerRecord
-from infrastructure.mcp.connections.server_session import ServerFacts
+from infrastructure.mcp.connections.server_facts import ServerFacts
 
 logger = logging.getLogger(__name__)
 
@@ -25,8 +25,8 @@ class ConnectionLife:
         *,
         is_of_person: bool = False,
     ) -> None:
-        """`is_of_person`: a missing grant concerns the person of the connection, and not the server; so does the end of a
-        process that has their secrets."""
+        """`is_of_person`: a missing grant concerns the person of the connection, and not the
+        server; so does the end of a process that has their secrets."""
         self.record = record
         self.key = key
         self.connection: McpConnection | None = None

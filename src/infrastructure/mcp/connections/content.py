@@ -22,8 +22,8 @@ _KIB = 1024
 
 
 def read_reply(result: Mapping[str, Any]) -> McpReply:
-    """Parse a raw result. Raises McpFailure INVALID_REPLY, TOO_LARGE for one of more than MAX_VALUES
-    values. An unreadable block is replaced by a description; the other blocks stay."""
+    """Parse a raw result. Raises McpFailure INVALID_REPLY, TOO_LARGE for one of more than
+    MAX_VALUES values. An unreadable block is replaced by a description; the other blocks stay."""
     match result.get("resultType", "complete"):
         case "complete":
             pass
@@ -99,7 +99,8 @@ def _resource(block: Mapping[str, Any]) -> ContentBlock:
 
 
 def _attached(kind: ContentKind, media_type: object, data: object, *, uri: str | None = None) -> ContentBlock:
-    """A block with its image, PDF or audio, and their description. Other bytes are described only."""
+    """A block with its image, PDF or audio, and their description. Other bytes are described
+    only."""
     size = _decoded_size(data)
     text = _described(media_type, size)
     if uri is not None:

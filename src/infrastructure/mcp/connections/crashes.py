@@ -11,7 +11,8 @@ _MAX_KEYS = 10_000
 
 
 class Crashes:
-    """Counts per connection key: the crashes of one run's or thread's server do not affect others."""
+    """Counts per connection key: the crashes of one run's or thread's server do not affect
+    others."""
 
     def __init__(self, limit: RestartLimit) -> None:
         self._limit = limit

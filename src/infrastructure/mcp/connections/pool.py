@@ -65,7 +65,8 @@ class SdkMcpConnections:
     - `on_lost` is called when the shared connection of a server is lost.
     - `on_status` is called when the state of a server changes.
     - `on_listed` is called when a server reports changed resources or prompts.
-    - `known_secrets` are redacted from the output and the replies of servers; `person_secrets` are what people gave.
+    - `known_secrets` are redacted from the output and the replies of servers; `person_secrets` are
+      what people gave.
     - `negotiate` negotiates the protocol version with servers of all kinds but `sse`.
     - An organization has at most `max_processes` started servers, with `permits` in all processes.
       A further one replaces the one idle for longest, or waits.
@@ -178,7 +179,7 @@ class SdkMcpConnections:
             self._left(connection, key)
 
     async def discover(self, server: McpServer, scope: ConnectionScope, *, timeout_s: float) -> McpCatalog:
-        """List all tools, without the pause after a failure to connect. Declared tools need no connection."""
+        """List all tools, without the pause after a failure. Declared ones need no connection."""
         record = self._admit(server)
         record.hurry()
         if server.config.answers_calls_only:
@@ -231,8 +232,8 @@ class SdkMcpConnections:
                 record.forgive()
 
     async def forget(self, organization_id: OrganizationId, server_id: McpServerId) -> None:
-        """The server was changed, removed or disconnected: its connections end once their calls end; does not
-        wait for them. What it says or how it ends meanwhile does not connect it again."""
+        """The server was changed, removed or disconnected: its connections end once their calls
+        end. Does not wait; what it says or how it ends meanwhile does not connect it again."""
         for connection, life in list(self._live.items()):
             if (life.record.server.organization_id, life.record.server.id) == (organization_id, server_id):
                 self._drop(connection)

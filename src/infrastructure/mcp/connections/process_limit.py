@@ -61,7 +61,8 @@ class ProcessLimit:
                 raise McpFailure(McpFailureKind.BUSY, f"{detail} Nothing was sent.") from exc
 
     def freed(self) -> None:
-        """A connection has ended or become idle: waiting starts check again, here and in processes that asked."""
+        """A connection has ended or become idle: waiting starts check again, here and in processes
+        that asked."""
         if self._is_awaited:
             self._is_awaited = False
             self._freed.set()
@@ -97,8 +98,8 @@ class ProcessLimit:
             self._shared.want(permits)
 
     def _spare(self, organization_id: OrganizationId, is_wanted: bool) -> None:
-        """Give back permits without a server. If another process waits and there are none, the server idle for longest ends
-        first; the next one only after that."""
+        """Give back permits without a server. If another process waits and there are none, the
+        server idle for longest ends first; the next one only after that."""
         permits = self._permits.get(organization_id)
         if permits is None or self._shared is None:
             return

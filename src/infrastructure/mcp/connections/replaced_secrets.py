@@ -17,10 +17,11 @@ logger = logging.getLogger(__name__)
 
 class ReplacedSecrets:
     """Rules:
-    - A connection of `live` whose secrets are no longer those of its person, or whose person is not active, gets no new
-      calls and ends with its last one (`end`).
+    - A connection of `live` whose secrets are no longer those of its person, or whose person is not
+      active, gets no new calls and ends with its last one (`end`).
     - Connections of others stay open.
-    - Changes during a look are looked at afterwards, together. What storage did not tell is looked at with the next change.
+    - Changes during a look are looked at afterwards, together. What storage did not tell is looked
+      at with the next change.
     """
 
     def __init__(

@@ -91,8 +91,8 @@ class ResourceWatches:
     """Rules:
     - One task per connection with watched resources. After a failure or loss it retries with full
       jitter, up to a minute apart.
-    - When a person replaces a secret, the resources are watched on a connection with the new one, and on none when it
-      is deleted, in every process.
+    - When a person replaces a secret, the resources are watched on a connection with the new one,
+      and on none when it is deleted, in every process.
     """
 
     def __init__(
@@ -164,8 +164,8 @@ class ResourceWatches:
             del self._wanted[key]
 
     async def _follow(self, server: McpServer, scope: ConnectionScope, wanted: WantedResources) -> bool:
-        """Watch until nothing is wanted, the connection is over, or other secrets are to be used, which is True. Raises
-        McpFailure."""
+        """Watch until nothing is wanted, the connection is over, or other secrets are to be used,
+        which is True. Raises McpFailure."""
         if not server.config.person_secrets:
             await self._connections.follow_resources(server, scope, wanted)
             return False

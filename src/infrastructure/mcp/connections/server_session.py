@@ -1,10 +1,11 @@
-"""Requests on an open connection: tool calls and listings, with deadlines and cancellation. They bypass the SDK's
-session, which validates every result. Below: `exchanges.py`; `content.py` and `catalog.py` parse replies."""
+"""Requests on an open connection: tool calls and listings, with deadlines and cancellation. They
+bypass the SDK's session, which validates every result. Below: `exchanges.py`; `content.py` and
+`catalog.py` parse replies."""
 
 import asyncio
 import contextlib
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -28,12 +29,10 @@ from mcp.types import (
     METHOD_NOT_FOUND,
     PROTOCOL_VERSION_META_KEY,
     Implementation,
-    ServerCapabilities,
 )
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from application.mcp.contents import ContentMethod, ContentRequest
-from application.mcp.news import ListKind
 from application.mcp.ports import (
     ContentBlock,
     ContentKind,
@@ -52,16 +51,14 @@ from infrastructure.mcp.catalogs.tool_lists import ToolLists
 from infrastructure.mcp.connections.asked_calls import AskedCall, AskedCalls
 from infrastructure.mcp.connections.content import read_reply
 from infrastructure.mcp.connections.negotiation import CAPABILITIES
+from infrastructure.mcp.connections.server_facts import ServerFacts
 from infrastructure.mcp.faults import BROKEN, SILENT, TransportFault, call_failure, fault_in, is_closed
 from infrastructure.mcp.pace import PAGE, TOOL
-from infrastructure.mcp.text import capped, clean
 from infrastructure.mcp.transports.exchanges import Exchanges
 from infrastructure.mcp.transports.message_sink import AnswerWriter, MessageSink
 from infrastructure.mcp.transports.server_transports import ServerTransport
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
 
-_MAX_INSTRUCTIONS = 16 * 1024
-_MAX_NAME = 128
 _CANCEL_TIMEOUT_S = 5.0
 MAX_SERVER_REQUESTS = 16
 """Concurrent requests of a server to the client, per connection."""
@@ -73,7 +70,8 @@ _NAMED_BY = {ContentMethod.READ_RESOURCE: "uri", ContentMethod.GET_PROMPT: "name
 
 class ObservedDispatcher(JSONRPCDispatcher):
     """The SDK's dispatcher with an `ended` event, and our `exchanges` on the same streams.
-    `is_private`: the connection has one user. Of the server's requests, those beyond `MAX_SERVER_REQUESTS` wait unread."""
+    `is_private`: the connection has one user. Of the server's requests, those beyond
+    `MAX_SERVER_REQUESTS` wait unread."""
 
     def __init__(self, reader: MessageReader, writer: MessageSink | MessageWriter, *, is_private: bool = False) -> None:
         super().__init__(reader, AnswerWriter(writer, reader.answered))
@@ -102,7 +100,8 @@ class ObservedDispatcher(JSONRPCDispatcher):
 
 
 class UnusableConnectionError(Exception):
-    """The call failed; the connection is unusable. If `not_executed`, the call may be sent again on a new one."""
+    """The call failed; the connection is unusable. If `not_executed`, the call may be sent again on
+    a new one."""
 
     def __init__(self, failure: McpFailure, *, not_executed: bool, needs_auth: bool) -> None:
         super().__init__(failure.detail)
@@ -111,19 +110,9 @@ class UnusableConnectionError(Exception):
         self.needs_auth = needs_auth
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerFacts:
-    """Properties that a server reports about itself, cleaned."""
-
-    protocol_version: str
-    name: str
-    instructions: str | None
-    announces: frozenset[ListKind]
-    has_log_levels: bool
-
-
 class ServerSession:
-    """A negotiated connection. Calls run concurrently, each cancelled separately. With declared tools in `lists`, only calls are sent."""
+    """A negotiated connection. Calls run concurrently, each cancelled separately. With declared
+    tools in `lists`, only calls are sent."""
 
     def __init__(
         self,
@@ -136,7 +125,7 @@ class ServerSession:
         lists: ToolLists,
     ) -> None:
         assert session.protocol_version is not None  # negotiated
-        self.facts = _read_facts(session, session.protocol_version)
+        self.facts = ServerFacts.of(session, session.protocol_version)
         self.client = session
         self._dispatcher = dispatcher
         self._transport = transport
@@ -166,7 +155,8 @@ class ServerSession:
         return self._dispatcher.ended.is_set()
 
     async def call_tool(self, call: McpCall, deadline: float, on_progress: ProgressCallback | None) -> McpReply:
-        """Execute a call by `deadline` (event loop time). Raises McpFailure, UnusableConnectionError."""
+        """Execute a call by `deadline` (event loop time). Raises McpFailure,
+        UnusableConnectionError."""
         if call.definition is not None:
             self._check_definition(call, self._definitions or await self._listed_definitions(deadline))
         try:
@@ -174,7 +164,8 @@ class ServerSession:
         except McpFailure as exc:
             if exc.rpc_code != HEADER_MISMATCH or not self._is_modern or self._header_maps is not None:
                 raise
-        # The server requires arguments in headers and did not execute the call: its list of tools names them.
+        # The server requires arguments in headers and did not execute the call: its list of tools
+        # names them.
         await self.list_tools(deadline)
         return await self._reply(call, deadline, on_progress)
 
@@ -188,8 +179,8 @@ class ServerSession:
         return await self._request(request.method, {**request.params}, deadline, headers=headers, meta=meta)
 
     async def list_tools(self, deadline: float) -> ToolListing:
-        """List all tools by `deadline`, in the server's pace; none if the server lacks the method. Raises McpFailure (BUSY
-        if that is too late), UnusableConnectionError."""
+        """List all tools by `deadline`, in the server's pace; none if the server lacks the method.
+        Raises McpFailure (BUSY if that is too late), UnusableConnectionError."""
 
         async def list_page(cursor: str | None) -> Mapping[str, Any]:
             params = {} if cursor is None else {"cursor": cursor}
@@ -218,7 +209,8 @@ class ServerSession:
 
     @staticmethod
     def _check_definition(call: McpCall, definitions: Mapping[str, McpToolDefinition]) -> None:
-        """Reject a call whose tool definition differs from the server's; the server rejects unlisted tools itself."""
+        """Reject a call whose tool definition differs from the server's; the server rejects
+        unlisted tools itself."""
         if call.definition and (found := definitions.get(call.tool_name)) and not found.is_same_as(call.definition):
             raise McpFailure(McpFailureKind.DEFINITION_CHANGED, "The server has changed the definition of the tool.")
 
@@ -235,7 +227,8 @@ class ServerSession:
             raise McpFailure(McpFailureKind.TIMEOUT, "The server did not list its tools in time.") from exc
 
     async def ping(self, deadline: float) -> TransportFault | None:
-        """None if the server answers by `deadline`, else the reason why the connection is unusable."""
+        """None if the server answers by `deadline`, else the reason why the connection is
+        unusable."""
         try:
             await self._request("ping", {}, deadline)
         except UnusableConnectionError as exc:
@@ -252,7 +245,8 @@ class ServerSession:
             task.cancel()
 
     async def _set_log_level(self, level: LogLevel, deadline: float) -> None:
-        """Set a legacy server's log level to the least severe that a call wants; the call's own filter applies later."""
+        """Set a legacy server's log level to the least severe that a call wants; the call's own
+        filter applies later."""
         if self._is_modern or not self.facts.has_log_levels:
             return
         if self._log_level is not None and self._log_level.covers(level):
@@ -374,27 +368,3 @@ class ServerSession:
                 if self._is_modern:
                     params["_meta"] = self._meta
                 await self._dispatcher.notify("notifications/cancelled", params)
-
-
-def _announced(capabilities: ServerCapabilities | None) -> frozenset[ListKind]:
-    """The lists for which the server reports changes."""
-    if capabilities is None:
-        return frozenset()
-    of_kinds = {
-        ListKind.TOOLS: capabilities.tools,
-        ListKind.RESOURCES: capabilities.resources,
-        ListKind.PROMPTS: capabilities.prompts,
-    }
-    return frozenset(kind for kind, said in of_kinds.items() if said is not None and said.list_changed)
-
-
-def _read_facts(session: ClientSession, protocol_version: str) -> ServerFacts:
-    capabilities = session.server_capabilities
-    instructions = clean(session.instructions or "").strip()
-    return ServerFacts(
-        protocol_version=protocol_version,
-        name=capped(clean(session.server_info.name), _MAX_NAME) if session.server_info else "",
-        instructions=capped(instructions, _MAX_INSTRUCTIONS) or None,
-        announces=_announced(capabilities),
-        has_log_levels=bool(capabilities and capabilities.logging),
-    )

@@ -1,1 +1,2 @@
-"""Servers in containers (kind `oci`): the port of container engines, its adapter, and the life of one server."""
+"""Servers in containers (kind `oci`): the port of container engines, its adapter, and the life of
+one server."""

@@ -29,8 +29,9 @@ _REMOVAL_S = 10.0
 
 
 class ContainedServer:
-    """The `StartedServer` of a container. One task waits for the container's end. A container that could not be removed
-    is removed later by the engine's adapter, or at the next start of the service."""
+    """The `StartedServer` of a container. One task waits for the container's end. A container that
+    could not be removed is removed later by the engine's adapter, or at the next start of the
+    service."""
 
     def __init__(self, container: Container, *, on_exit: Callable[[], None]) -> None:
         self._container = container
@@ -43,7 +44,8 @@ class ContainedServer:
     async def start(
         cls, engine: ContainerEngine, spec: ContainerSpec, *, on_exit: Callable[[], None]
     ) -> "ContainedServer":
-        """Completes under cancellation, which is raised once the container is removed. Raises EngineError."""
+        """Completes under cancellation, which is raised once the container is removed. Raises
+        EngineError."""
         starting = asyncio.create_task(engine.start(spec))
         interrupted = await _finished(starting)
         if interrupted is None:

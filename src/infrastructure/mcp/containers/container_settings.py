@@ -14,10 +14,11 @@ _FILES = 4096
 
 
 def create_body(spec: ContainerSpec, *, user: str, image: JsonObject) -> JsonObject:
-    """The body of `POST /containers/create`; `image` is the engine's description of the image. Raises EngineError.
+    """The body of `POST /containers/create`; `image` is the engine's description of the image.
+    Raises EngineError.
 
-    - Nothing is read-write but the data directory and bounded file systems in memory: `/tmp`, and one for each volume of
-      the image, where the engine would otherwise create an unbounded one.
+    - Nothing is read-write but the data directory and bounded file systems in memory: `/tmp`, and
+      one for each volume of the image, where the engine would otherwise create an unbounded one.
     - The image's health check is not executed.
     - Outputs are not stored by the engine: they carry what calls say.
     """

@@ -1,5 +1,5 @@
-"""Port of container engines, with its values. Above: transport and installer of servers of kind `oci`. Below:
-`engine_api.py`."""
+"""Port of container engines, with its values. Above: transport and installer of servers of kind
+`oci`. Below: `engine_api.py`."""
 
 import socket
 from collections.abc import Callable, Mapping
@@ -22,8 +22,8 @@ class EngineFault(StrEnum):
 
 
 class EngineError(Exception):
-    """The engine or its registry failed. The message is safe to show; `said` is the engine's own text, cleaned, for
-    the operator's log of the server."""
+    """The engine or its registry failed. The message is safe to show; `said` is the engine's own
+    text, cleaned, for the operator's log of the server."""
 
     def __init__(self, fault: EngineFault, message: str, *, said: str = "") -> None:
         super().__init__(message)
@@ -35,7 +35,8 @@ class EngineError(Exception):
 class ContainerSpec:
     """What a container runs and may use.
 
-    - `image` is pinned by its digest; `args` replace the image's default arguments, if there are any.
+    - `image` is pinned by its digest; `args` replace the image's default arguments, if there are
+      any.
     - `data` is the one directory of this machine that it writes, at `DATA_PATH`.
     - `memory` in bytes and `processes` in number; 0 for no limit.
     - `network`: whether it has one.
@@ -55,7 +56,8 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulledImage:
-    """`digest` is that of its content. `was_there`: the engine had it before, under whatever name."""
+    """`digest` is that of its content. `was_there`: the engine had it before, under whatever
+    name."""
 
     digest: str
     was_there: bool
@@ -78,7 +80,8 @@ class Container(Protocol):
 
     @property
     def attached(self) -> socket.socket:
-        """The connection to its stdin, and to its outputs in frames (`output_frames.py`). The taker closes it."""
+        """The connection to its stdin, and to its outputs in frames (`output_frames.py`). The taker
+        closes it."""
         ...
 
     async def ended(self) -> ContainerEnd:
@@ -114,5 +117,6 @@ class ContainerEngine(Protocol):
         ...
 
     async def remove_image(self, image: str) -> bool:
-        """Remove an image, named with its digest. False leaves it: a container or another name has it."""
+        """Remove an image, named with its digest. False leaves it: a container or another name has
+        it."""
         ...

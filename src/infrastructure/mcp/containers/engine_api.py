@@ -1,5 +1,5 @@
-"""Adapter of the `ContainerEngine` port: the HTTP API that Docker and Podman offer on a UNIX socket. Above: transport and
-installer of servers of kind `oci`. Below: `engine_socket.py`."""
+"""Adapter of the `ContainerEngine` port: the HTTP API that Docker and Podman offer on a UNIX
+socket. Above: transport and installer of servers of kind `oci`. Below: `engine_socket.py`."""
 
 import asyncio
 import logging
@@ -47,7 +47,8 @@ _PULL_DETAILS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Engine:
-    """What an engine said of itself. In a `rootless` one, root of a container is the user of the engine."""
+    """What an engine said of itself. In a `rootless` one, root of a container is the user of the
+    engine."""
 
     api: str
     name: str
@@ -56,9 +57,10 @@ class _Engine:
 
 class EngineApi:
     """- Requests name the engine's own version of the API, which it always has.
-    - Processes of containers run as `user`, the user and group of this service, so that they can write the data
-      directory: as root in an engine without root, where that is the user of the engine, and as user 65534 for a service
-      of root, since files of root would be open to root of a container.
+    - Processes of containers run as `user`, the user and group of this service, so that they can
+      write the data directory: as root in an engine without root, where that is the user of the
+      engine, and as user 65534 for a service of root, since files of root would be open to root of
+      a container.
     - A container that could not be removed is removed later, in the background.
     """
 

@@ -13,8 +13,8 @@ _PLACES = (
 
 
 def engine_socket(configured: str) -> Path | None:
-    """The configured path (`auto`, `none`, `unix:///…`); by `auto` the user's own engine first, then the system's, of
-    those that are there."""
+    """The configured path (`auto`, `none`, `unix:///…`); by `auto` the user's own engine first,
+    then the system's, of those that are there."""
     if configured == "none":
         return None
     if configured != "auto":

@@ -1,5 +1,5 @@
-"""Requests to a container engine over its UNIX socket. Below: aiohttp, and a plain socket for the connection that stops
-being HTTP (attach)."""
+"""Requests to a container engine over its UNIX socket. Below: aiohttp, and a plain socket for the
+connection that stops being HTTP (attach)."""
 
 import asyncio
 import json
@@ -40,8 +40,8 @@ class Refusal(Exception):
 
 
 class EngineSocket:
-    """Each request opens a connection: they are few, and nothing is to be closed. `find` looks for the socket.
-    Methods raise Refusal, and EngineError UNREACHABLE."""
+    """Each request opens a connection: they are few, and nothing is to be closed. `find` looks for
+    the socket. Methods raise Refusal, and EngineError UNREACHABLE."""
 
     def __init__(self, find: Callable[[], Path | None]) -> None:
         self._find = find
@@ -88,7 +88,8 @@ class EngineSocket:
                         raise self._lost() from exc
 
     async def attach(self, path: str) -> socket.socket:
-        """The connection to a container's stdin and outputs, before it starts. The taker closes it."""
+        """The connection to a container's stdin and outputs, before it starts. The taker closes
+        it."""
         loop = asyncio.get_running_loop()
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:

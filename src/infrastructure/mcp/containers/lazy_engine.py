@@ -1,4 +1,5 @@
-"""The `ContainerEngine` port, whose adapter is loaded once there is a socket of an engine: its HTTP client takes megabytes."""
+"""The `ContainerEngine` port, whose adapter is loaded once there is a socket of an engine: its HTTP
+client takes megabytes."""
 
 from collections.abc import Callable
 from pathlib import Path

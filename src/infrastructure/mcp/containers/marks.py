@@ -12,7 +12,8 @@ SERVER_LABEL = "dragoman.server"
 
 
 class ContainerMarks:
-    """A mark names the installation with HOME `home`, and the process of it that started the container."""
+    """A mark names the installation with HOME `home`, and the process of it that started the
+    container."""
 
     def __init__(self, *, home: Path) -> None:
         self._home = home
@@ -22,7 +23,8 @@ class ContainerMarks:
         return {LABEL: f"{self._installation()}/{new_mark()[MARK]}", SERVER_LABEL: server_id}
 
     async def end_leftovers(self, engine: ContainerEngine) -> int:
-        """End containers whose process of this installation is gone; returns how many. Raises EngineError."""
+        """End containers whose process of this installation is gone; returns how many. Raises
+        EngineError."""
         own = self._installation()
 
         def is_meant(value: str) -> bool:

@@ -8,8 +8,9 @@ _STDOUT, _STDERR = 1, 2
 
 
 class OutputFrames:
-    """The engine's framing: a byte for the output, three of zero, the length in four bytes, then the data. Data is
-    passed on as it arrives: nothing is buffered but an incomplete header. Frames of other outputs are dropped."""
+    """The engine's framing: a byte for the output, three of zero, the length in four bytes, then
+    the data. Data is passed on as it arrives: nothing is buffered but an incomplete header. Frames
+    of other outputs are dropped."""
 
     def __init__(self, on_output: Callable[[bytes], None], on_log: Callable[[bytes], None]) -> None:
         self._takers = {_STDOUT: on_output, _STDERR: on_log}

@@ -1,4 +1,5 @@
-"""Check of the registry that an image names. Above: the adapter of container engines. Below: the egress guard."""
+"""Check of the registry that an image names. Above: the adapter of container engines. Below: the
+egress guard."""
 
 import ipaddress
 import logging
@@ -15,8 +16,9 @@ logger = logging.getLogger(__name__)
 
 
 class RegistryGuard:
-    """The egress guard permits a registry with all addresses of its name: the engine, which nothing holds, requests it from
-    this machine. The registry that the engine uses by default is the operator's choice."""
+    """The egress guard permits a registry with all addresses of its name: the engine, which nothing
+    holds, requests it from this machine. The registry that the engine uses by default is the
+    operator's choice."""
 
     def __init__(self, egress: EgressPolicy, resolver: AbstractResolver) -> None:
         self._egress = egress

@@ -7,7 +7,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 
 _CHUNK_BYTES = 1024 * 1024
 _DIGEST_CHARACTERS = 16

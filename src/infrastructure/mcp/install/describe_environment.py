@@ -2,7 +2,8 @@
 
     python -I describe_environment.py NAME-OR-FILE OUTPUT
 
-The first argument is the name of the distribution, or the file it was installed from (PEP 610, direct_url.json).
+The first argument is the name of the distribution, or the file it was installed from (PEP 610,
+direct_url.json).
 """
 
 import json

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from application.mcp.ports import InstalledServer, McpInstallFailure
+from application.mcp.installer import InstalledServer, McpInstallFailure
 from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, account_owner
 from domain.mcp.server import McpServer
@@ -35,10 +35,12 @@ _LOCATION_PARTS = 3
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """Content of an installation. `commands` are paths by name, with `preferred` as default.
-    `lock` is the installer's own file of them, without local files; it is not in the stored manifest.
+    `lock` is the installer's own file of them, without local files; it is not in the stored
+    manifest.
     `packages` are the exact versions of all packages, and `hashes` those of their archives, by the
     same names: npm's integrity (SRI), or each that the Python registry has of the version
-    (`sha256:` and hex). `brought`: it was an installation that brought the image to the container engine."""
+    (`sha256:` and hex). `brought`: it was an installation that brought the image to the container
+    engine."""
 
     version: str
     commands: dict[str, str] = field(default_factory=dict)
@@ -83,8 +85,8 @@ class InstallDirectories:
 
     @asynccontextmanager
     async def images(self) -> AsyncIterator[None]:
-        """The right, of one among all processes of this machine, to begin installations and to remove images that no
-        installation has."""
+        """The right, of one among all processes of this machine, to begin installations and to
+        remove images that no installation has."""
         while True:
             with self._locked(_IMAGES) as is_ours:
                 if is_ours:
@@ -114,8 +116,8 @@ class InstallDirectories:
         return manifest if is_inside else None
 
     def installed(self, below: str = "[!.]*/*/*") -> tuple[Manifest | None, ...]:
-        """The manifests of the installations whose locations match a pattern; None for one that is not valid, such as one
-        that is being made."""
+        """The manifests of the installations whose locations match a pattern; None for one that is
+        not valid, such as one that is being made."""
         return tuple(
             self.manifest("/".join(path.parts[-_LOCATION_PARTS:])) for path in self._root.glob(below) if path.is_dir()
         )
@@ -132,8 +134,9 @@ class InstallDirectories:
         self._remove(of_people, f"{organization_id}.{server_id}.people")
 
     def data(self, server: McpServer) -> Path:
-        """The directory for the data of a confined server, with one for temporary files in it: another one for each person
-        that it acts for. It is removed when the server is uninstalled or deleted."""
+        """The directory for the data of a confined server, with one for temporary files in it:
+        another one for each person that it acts for. It is removed when the server is uninstalled
+        or deleted."""
         owner = account_owner(server)
         data = self._data(server.organization_id, server.tested_id or server.id) if owner is None else self._of(owner)
         (data / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -150,7 +153,8 @@ class InstallDirectories:
         self._remove(self._of(owner), ".".join(owner))
 
     def cache(self, target: Path) -> Path:
-        """The directory for the caches of confined installers of an organization, that of the installation `target`."""
+        """The directory for the caches of confined installers of an organization, that of the
+        installation `target`."""
         cache = self._root / _CACHE / target.relative_to(self._root).parts[0]
         (cache / "tmp").mkdir(mode=0o700, parents=True, exist_ok=True)
         return cache
@@ -160,7 +164,8 @@ class InstallDirectories:
         return self._server(organization_id, server_id) / _LOG
 
     def tidy(self) -> tuple[InstalledServer, ...]:
-        """Remove incomplete installations; returns the complete ones. Data directories stay: workers run their servers."""
+        """Remove incomplete installations; returns the complete ones. Data directories stay:
+        workers run their servers."""
         shutil.rmtree(self._root / _REMOVED, ignore_errors=True)
         found = []
         for path in self._root.glob("[!.]*/*/*/"):
@@ -206,7 +211,8 @@ class InstallDirectories:
     def _remove(self, path: Path, name: str) -> None:
         if not path.exists():
             return
-        # The name is new: another removal from the same place, at the same time, must not meet this one.
+        # The name is new: another removal from the same place, at the same time, must not meet this
+        # one.
         removed = self._root / _REMOVED / f"{name}.{secrets.token_hex(8)}"
         removed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:

@@ -8,12 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from application.mcp.ports import (
-    InstalledServer,
-    InstallProgressCallback,
-    McpInstallFailure,
-    McpInstallFailureKind,
-)
+from application.mcp.installer import InstalledServer, InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
 from application.system.ports import Clock, IdSource
 from domain.errors import ServiceError
 from domain.ids import McpServerId, OrganizationId
@@ -35,8 +30,8 @@ _SHOWN_LOG_BYTES = 64 * 1024
 
 
 class LocalMcpInstaller:
-    """`environment` is the environment of installer processes, `confine` says what they may use. An installation is stopped after
-    `deadline_s`. Nothing is copied from the data directory `home`."""
+    """`environment` is the environment of installer processes, `confine` says what they may use. An
+    installation is stopped after `deadline_s`. Nothing is copied from the data directory `home`."""
 
     def __init__(
         self,
@@ -74,8 +69,9 @@ class LocalMcpInstaller:
         return Installation(version=manifest.version, location=location, installed_at=self._clock.now(), lock=lock)
 
     async def restore(self, server: McpServer) -> bool:
-        """Install on this machine what is recorded with the server, by its lock. False while another process of this machine
-        does. Raises McpInstallFailure, CHANGED if its source has another version here."""
+        """Install on this machine what is recorded with the server, by its lock. False while
+        another process of this machine does. Raises McpInstallFailure, CHANGED if its source has
+        another version here."""
         recorded = server.installation
         assert recorded is not None  # asked for installed servers only
         with self._directories.building(recorded.location) as is_ours:
@@ -140,7 +136,8 @@ class LocalMcpInstaller:
         await self._remove_images(brought_images(removed))
 
     async def _remove_images(self, images: frozenset[str]) -> None:
-        """Remove those that no other installation has, or may have once it is made: none begins meanwhile."""
+        """Remove those that no other installation has, or may have once it is made: none begins
+        meanwhile."""
         if not images:
             return
         async with self._directories.images():
@@ -212,7 +209,8 @@ def _unusable_lock() -> McpInstallFailure:
 
 
 def _pinned(config: McpServerConfig, version: str) -> McpServerConfig:
-    """The configuration for exactly this version of a registry's package; unchanged if it names the source otherwise."""
+    """The configuration for exactly this version of a registry's package; unchanged if it names the
+    source otherwise."""
     try:
         return replace(config, version=version) if config.kind in (McpServerKind.NPM, McpServerKind.PYTHON) else config
     except ServiceError:  # a version in the name of the package, or a local file

@@ -1,4 +1,5 @@
-"""One installation in progress: its steps as progress, the installers' output in the server's log."""
+"""One installation in progress: its steps as progress, the installers' output in the server's
+log."""
 
 import errno
 import os
@@ -9,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
-from application.mcp.ports import InstallProgress, InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import InstallProgressCallback, McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import InstallProgress
 from infrastructure.mcp.install.process import run_to_end
 from infrastructure.mcp.transports.launch import Confined
 
@@ -109,7 +111,8 @@ class InstallJob:
     async def run(
         self, command: str, *args: str, cwd: Path, env: Mapping[str, str] | None = None, runs_packages: bool = False
     ) -> Ended:
-        """Run an installer to its end. `runs_packages`: whether it may run code of what it installs."""
+        """Run an installer to its end. `runs_packages`: whether it may run code of what it
+        installs."""
         lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
         def on_line(line: str) -> None:

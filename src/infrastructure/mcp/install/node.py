@@ -1,4 +1,5 @@
-"""Node.js for npm servers: of the machine, or of the Python package (`pip install dragoman[node]`)."""
+"""Node.js for npm servers: of the machine, or of the Python package
+(`pip install dragoman[node]`)."""
 
 import os
 import shlex

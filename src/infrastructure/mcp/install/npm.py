@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.packages import npm_package
 from domain.mcp.server import McpServerConfig
 from infrastructure.mcp.install.copying import require_file
@@ -70,7 +70,8 @@ class NpmPackages:
     async def install(
         self, config: McpServerConfig, target: Path, job: InstallJob, lock: str | None = None
     ) -> Manifest:
-        """Install the package, or exactly what the `lock` of an earlier installation has. Raises McpInstallFailure."""
+        """Install the package, or exactly what the `lock` of an earlier installation has. Raises
+        McpInstallFailure."""
         assert config.package is not None  # validated by the configuration
         package = npm_package(config.package, config.version)
         recorded = None if lock is None else _usable(lock)

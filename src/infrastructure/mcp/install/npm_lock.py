@@ -1,4 +1,5 @@
-"""Locks of npm packages, written again from their versions, addresses of registries and hashes. No I/O."""
+"""Locks of npm packages, written again from their versions, addresses of registries and hashes. No
+I/O."""
 
 from typing import Annotated, Self
 
@@ -30,7 +31,8 @@ class _Optional(Struct):
 
 
 class _Package(Struct, omit_defaults=True, rename="camel"):
-    """An entry: what npm needs to install it as it was. Its address is npm's own if there is none."""
+    """An entry: what npm needs to install it as it was. Its address is npm's own if there is
+    none."""
 
     version: _Version
     integrity: _Integrity | None = None
@@ -64,8 +66,9 @@ class NpmLock:
 
     @classmethod
     def parsed(cls, text: bytes | str) -> Self:
-        """From a package-lock.json. Raises UnusableLockError for packages without hash, and those of files, links,
-        repositories, other addresses than `https`, and addresses with credentials or queries."""
+        """From a package-lock.json. Raises UnusableLockError for packages without hash, and those
+        of files, links, repositories, other addresses than `https`, and addresses with credentials
+        or queries."""
         try:
             stored = msgspec.json.decode(text, type=_Stored)
             wanted = msgspec.convert(stored.packages.pop("", None), _Root).dependencies

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 from dataclasses import replace
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 from domain.ids import McpServerId
 from domain.mcp.images import oci_image
 from domain.mcp.server import McpServerConfig
@@ -24,10 +24,13 @@ _KINDS = {
 
 
 class OciImages:
-    """- The registry is always asked: an image that is in the engine already is not open to all organizations.
+    """- The registry is always asked: an image that is in the engine already is not open to all
+    organizations.
     - A later start runs the digest that was pulled, whatever its tag names then.
-    - A failure is classified for the organization. What engine and registry say of it is in the service's log only.
-    - An image that an installation brought is removed with the last installation of it; one that the engine had before stays.
+    - A failure is classified for the organization. What engine and registry say of it is in the
+      service's log only.
+    - An image that an installation brought is removed with the last installation of it; one that
+      the engine had before stays.
     - An image that cannot be removed stays, and the log says so.
     """
 
@@ -37,8 +40,8 @@ class OciImages:
     async def install(
         self, config: McpServerConfig, job: InstallJob, *, brought: frozenset[str], recorded: str | None = None
     ) -> Manifest:
-        """Pull the image, or the digest of the `recorded` version, whatever the tag names now. `brought` are the images that
-        other installations brought. Raises McpInstallFailure."""
+        """Pull the image, or the digest of the `recorded` version, whatever the tag names now.
+        `brought` are the images that other installations brought. Raises McpInstallFailure."""
         assert config.package is not None  # validated by the configuration
         image = oci_image(config.package, config.version)
         if recorded is not None:

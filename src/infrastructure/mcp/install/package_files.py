@@ -1,5 +1,5 @@
-"""Files in the directory of an installation, which code of packages may have made. The only way to read or write them. All
-functions block on disk I/O."""
+"""Files in the directory of an installation, which code of packages may have made. The only way to
+read or write them. All functions block on disk I/O."""
 
 import os
 import stat
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 
 MAX_BYTES = 16 * 1024**2
 """pip's report has the descriptions of all packages."""
@@ -21,8 +21,8 @@ _T = TypeVar("_T")
 
 
 def read_file(directory: Path, name: str) -> bytes:
-    """The content of `name` below `directory`: a regular file that no link leads to, of at most MAX_BYTES. Raises
-    McpInstallFailure FAILED for anything else."""
+    """The content of `name` below `directory`: a regular file that no link leads to, of at most
+    MAX_BYTES. Raises McpInstallFailure FAILED for anything else."""
     try:
         with _opened(directory, name) as (parent, last):
             descriptor = os.open(last, _READ, dir_fd=parent)
@@ -38,7 +38,8 @@ def read_file(directory: Path, name: str) -> bytes:
 
 
 def read_json(directory: Path, name: str, kind: type[_T]) -> _T:
-    """The JSON of a file, as `read_file` reads it. Raises McpInstallFailure FAILED also if it is no such JSON."""
+    """The JSON of a file, as `read_file` reads it. Raises McpInstallFailure FAILED also if it is no
+    such JSON."""
     try:
         return msgspec.json.decode(read_file(directory, name), type=kind)
     except (msgspec.MsgspecError, RecursionError, ValueError) as exc:

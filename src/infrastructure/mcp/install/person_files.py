@@ -14,7 +14,8 @@ class LocalPersonFiles:
         self._person_secrets = person_secrets
 
     async def tidy(self) -> None:
-        """At startup: remove what is left of people who were removed, or have disconnected on another machine."""
+        """At startup: remove what is left of people who were removed, or have disconnected on
+        another machine."""
         for owner in await asyncio.to_thread(self._directories.people):
             if not await self._person_secrets.has(owner):
                 await asyncio.to_thread(self._directories.remove_data_of, owner)

@@ -1,5 +1,7 @@
-"""The operator's package indexes and proxies as variables for pip and uv, without credentials: for processes that run code of
-packages. User names, passwords and queries are credentials; tokens in paths are not recognized. Reads configuration of pip and uv. Above: the confinement of installers."""
+"""The operator's package indexes and proxies as variables for pip and uv, without credentials: for
+processes that run code of packages. User names, passwords and queries are credentials; tokens in
+paths are not recognized. Reads configuration of pip and uv. Above: the confinement of
+installers."""
 
 import configparser
 import re
@@ -30,8 +32,8 @@ _INSTALLERS = ("PIP_", "UV_", "NPM_CONFIG_")
 
 
 def plain_indexes(files: Iterable[Path], environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables, from configuration files and from the environment, which comes first. Files that cannot be read are
-    left out."""
+    """The variables, from configuration files and from the environment, which comes first. Files
+    that cannot be read are left out."""
     found: dict[str, str] = {}
     for file in files:
         found |= {name: _without_credentials(value) for name, value in _settings_in(file)}

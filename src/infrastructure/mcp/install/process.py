@@ -1,4 +1,5 @@
-"""Runs an installer (npm, pip, …) to its end, under the launcher, which leaves no process behind."""
+"""Runs an installer (npm, pip, …) to its end, under the launcher, which leaves no process
+behind."""
 
 import asyncio
 from collections.abc import Callable, Mapping

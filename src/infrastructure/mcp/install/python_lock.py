@@ -1,5 +1,5 @@
-"""Locks of Python packages: versions with the hashes of their archives, as uv and pip report them. No text of theirs is kept:
-each line is parsed, and written again from what it says. No I/O."""
+"""Locks of Python packages: versions with the hashes of their archives, as uv and pip report them.
+No text of theirs is kept: each line is parsed, and written again from what it says. No I/O."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,8 @@ from typing import Self
 import msgspec
 
 ArchiveHashes = Mapping[str, list[str]]
-"""`sha256:` and hex of each archive by canonical name, or by the path of a file that was installed."""
+"""`sha256:` and hex of each archive by canonical name, or by the path of a file that was
+installed."""
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 _MARKER = r"(?: ?(?:[a-z_.]++|[<>=!~]++|'[A-Za-z0-9._+ -]*'|\"[A-Za-z0-9._+ -]*\"|[()]))+"
@@ -56,8 +57,8 @@ class PythonLock:
 
     @classmethod
     def parsed(cls, text: str, *, file: str | None = None) -> Self:
-        """From a requirements file. `file` is the one file that it may name by its path. Raises UnusableLockError for a line
-        without hashes, with options, addresses or variables."""
+        """From a requirements file. `file` is the one file that it may name by its path. Raises
+        UnusableLockError for a line without hashes, with options, addresses or variables."""
         lines: list[str] = []
         hashes: dict[str, list[str]] = {}
         for line in text.replace("\\\n", " ").split("\n"):
@@ -71,7 +72,8 @@ class PythonLock:
 
     @classmethod
     def reported(cls, report: PipReport) -> Self:
-        """From pip's report. Entries without hash, such as checkouts, are left out. Raises UnusableLockError."""
+        """From pip's report. Entries without hash, such as checkouts, are left out. Raises
+        UnusableLockError."""
         lines = []
         for item in report.install:
             archive = item.download_info.archive_info

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.packages import python_package
 from domain.mcp.server import McpServerConfig
 from infrastructure.mcp.install.copying import require_file
@@ -60,11 +60,14 @@ class _Described(msgspec.Struct):
 class PythonPackages:
     """Installs from the configured index of pip (or uv) or a local file.
 
-    - `python` creates the environments; `uv` is used if present. If uv fails, pip tries again, because each has its own
-      configured index. Without `has_pip`, each environment gets its own pip, which takes many seconds and 25 MB.
-    - The newest versions that have wheels are installed, so that no code of a package runs where the operator's
-      credentials are. Where that is not possible, packages are built, without credentials.
-    - A lock is read before code of the packages that it names can run, and written again for each step that uses it.
+    - `python` creates the environments; `uv` is used if present. If uv fails, pip tries again,
+      because each has its own configured index. Without `has_pip`, each environment gets its own
+      pip, which takes many seconds and 25 MB.
+    - The newest versions that have wheels are installed, so that no code of a package runs where
+      the operator's credentials are. Where that is not possible, packages are built, without
+      credentials.
+    - A lock is read before code of the packages that it names can run, and written again for each
+      step that uses it.
     """
 
     def __init__(self, *, python: Path, has_pip: bool, uv: str | None) -> None:
@@ -75,8 +78,8 @@ class PythonPackages:
     async def install(
         self, config: McpServerConfig, target: Path, job: InstallJob, lock: str | None = None
     ) -> Manifest:
-        """Install into `target`, which cannot be moved afterwards: the package, or exactly what the `lock` of an earlier
-        installation has. Raises McpInstallFailure."""
+        """Install into `target`, which cannot be moved afterwards: the package, or exactly what the
+        `lock` of an earlier installation has. Raises McpInstallFailure."""
         assert config.package is not None  # validated by the configuration
         package = python_package(config.package, config.version)
         first = package.requirements[0]
@@ -155,7 +158,8 @@ class PythonPackages:
         *,
         builds: bool,
     ) -> PythonLock | None:
-        """Lock the requirements, by which uv reports hashes, and install the lock. None if uv cannot."""
+        """Lock the requirements, by which uv reports hashes, and install the lock. None if uv
+        cannot."""
         options = ("--no-progress", "--python", PYTHON, *(() if builds else ("--no-build",)))
         if lock is None:
             wanted = "".join(f"{requirement}\n" for requirement in requirements)

@@ -1,5 +1,5 @@
-"""Installs what is recorded with a server where this machine lacks its files: at the first start of the
-server here."""
+"""Installs what is recorded with a server where this machine lacks its files: at the first start of
+the server here."""
 
 import asyncio
 import logging
@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import OrganizationId
 from domain.mcp.server import McpServer
 
@@ -29,8 +30,10 @@ class Restore(Protocol):
 
 class RestoredInstallations:
     """Rules:
-    - One attempt at a time for an installation and for an organization, `parallel` in all, each for `deadline_s` at most.
-    - After a failure there is a pause, each twice as long as the one before. A new installation of the server has none.
+    - One attempt at a time for an installation and for an organization, `parallel` in all, each for
+      `deadline_s` at most.
+    - After a failure there is a pause, each twice as long as the one before. A new installation of
+      the server has none.
     - A connection waits for a while; a later one finds the installation complete.
     """
 
@@ -53,8 +56,8 @@ class RestoredInstallations:
         self._under_way: dict[str, asyncio.Task[bool]] = {}
 
     async def ready(self, server: McpServer) -> None:
-        """Return once the files of the installed server are here. Raises McpFailure NOT_CONNECTED while
-        they are being installed, NOT_INSTALLED if they cannot be."""
+        """Return once the files of the installed server are here. Raises McpFailure NOT_CONNECTED
+        while they are being installed, NOT_INSTALLED if they cannot be."""
         try:
             self._check_pause(server)
             is_done = await asyncio.wait_for(asyncio.shield(self._attempt(server)), self._wait_s)

@@ -1,4 +1,5 @@
-"""What each started server and each installer may use. Above: transports and the installer. Below: the sandbox."""
+"""What each started server and each installer may use. Above: transports and the installer. Below:
+the sandbox."""
 
 import asyncio
 import re
@@ -6,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.given_secrets import is_process_of_person
 from domain.mcp.network import HostAllowlist, ServerNetwork
 from domain.mcp.server import McpServer, McpServerKind
@@ -38,18 +40,20 @@ _SYSTEM_WIDE = tuple(map(Path, ("/etc/npmrc", "/etc/pip.conf", "/etc/uv", "/etc/
 
 class ServerConfinement:
     """Rules:
-    - A server reads its runtime and its installation, and writes its own files in it and its data directory, which is
-      its HOME and has its TMPDIR. Processes of one server share that directory.
-    - A process that acts for a person shares nothing that it writes with those of others: it has a directory of that
-      person, and only reads its installation.
-    - What is opened never follows from what a confined process can change: no link and no first line of a script in
-      an installation, or in what the operator opens for writing. A server that needs another interpreter than ours or
-      one on PATH has it in its installation.
-    - A server with an allowlist of hosts has our proxy as its only network, and the variables that name it.
+    - A server reads its runtime and its installation, and writes its own files in it and its data
+      directory, which is its HOME and has its TMPDIR. Processes of one server share that directory.
+    - A process that acts for a person shares nothing that it writes with those of others: it has a
+      directory of that person, and only reads its installation.
+    - What is opened never follows from what a confined process can change: no link and no first
+      line of a script in an installation, or in what the operator opens for writing. A server that
+      needs another interpreter than ours or one on PATH has it in its installation.
+    - A server with an allowlist of hosts has our proxy as its only network, and the variables that
+      name it.
     - A custom server in place also reads what its command names, but nothing private (`Protected`).
-    - An installer reads the operator's configuration of npm, or of pip and uv, and files that its command names, and
-      writes its target and caches that only its organization uses. One that runs code of packages has an empty HOME, no
-      configuration, and the operator's indexes and proxies without credentials.
+    - An installer reads the operator's configuration of npm, or of pip and uv, and files that its
+      command names, and writes its target and caches that only its organization uses. One that runs
+      code of packages has an empty HOME, no configuration, and the operator's indexes and proxies
+      without credentials.
 
     `runtime` is the directory of our own Python.
     """
@@ -143,7 +147,8 @@ class ServerConfinement:
         return tuple(path for word in sorted(words) for path in named(word, Path("/"), beside=False))
 
     def _runtimes(self, command: str, search_path: str) -> tuple[Path, ...]:
-        """Those of our Python, of the command, and of interpreters that scripts name (`/usr/bin/env node`)."""
+        """Those of our Python, of the command, and of interpreters that scripts name
+        (`/usr/bin/env node`)."""
         commands, changeable = (command, *_INTERPRETERS), self._changeable
         return (
             *self._runtime,

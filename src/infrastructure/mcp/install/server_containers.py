@@ -1,4 +1,5 @@
-"""What each server in a container may use, and its start. Above: transports. Below: the container engine."""
+"""What each server in a container may use, and its start. Above: transports. Below: the container
+engine."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -19,11 +20,12 @@ from infrastructure.mcp.transports.stdio import StderrLog
 class ServerContainers:
     """Rules:
     - A container has the image that was installed, by its digest, and the server's variables.
-    - It writes its data directory, which is its HOME (another one for each person that it acts for), and a bounded `/tmp`.
-      Of the machine it sees nothing else. It has no capabilities and cannot gain rights.
+    - It writes its data directory, which is its HOME (another one for each person that it acts
+      for), and a bounded `/tmp`. Of the machine it sees nothing else. It has no capabilities and
+      cannot gain rights.
     - `limits` (`memory`, `processes`) and `cpus` hold for it with all that it starts.
-    - `ports` None gives it the engine's network, empty gives it none. A container is not held to numbers of ports: none
-      is started then.
+    - `ports` None gives it the engine's network, empty gives it none. A container is not held to
+      numbers of ports: none is started then.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""Assertions by which Dragoman proves itself to an authorization server (private_key_jwt; RFC 7523, section 2.2)."""
+"""Assertions by which Dragoman proves itself to an authorization server (private_key_jwt; RFC 7523,
+section 2.2)."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -16,8 +17,9 @@ _LASTS = timedelta(minutes=1)
 def client_assertion(
     pem: str, *, client_id: str, key_id: str | None, issuer: str, offered: Collection[str] | None, now: datetime
 ) -> str:
-    """A new assertion for the authorization server `issuer`, valid for a minute. `offered` are the algorithms that it
-    lists, None if it lists none. Raises TransportFailedError for a key that cannot sign it."""
+    """A new assertion for the authorization server `issuer`, valid for a minute. `offered` are the
+    algorithms that it lists, None if it lists none. Raises TransportFailedError for a key that
+    cannot sign it."""
     try:
         key = read_signing_key(pem.encode())
     except UnusableKeyError as error:

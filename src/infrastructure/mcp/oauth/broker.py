@@ -142,8 +142,8 @@ class TokenBroker:
         return stored
 
     async def store(self, server: McpServer, grant: Grant, *, claim: str | None = None) -> bool:
-        """Cache and store the grant; with `claim`, only in place of one that is claimed so. False if it was not stored:
-        a consent is not used then."""
+        """Cache and store the grant; with `claim`, only in place of one that is claimed so. False
+        if it was not stored: a consent is not used then."""
         generation, owner = self._generation, grant_owner(server)
         self._take(server, grant)
         if claim is None:
@@ -168,7 +168,8 @@ class TokenBroker:
         return grant.refresh_token is not None or grant.has_subject(self._clock.now())
 
     async def _renewed(self, server: McpServer, grant: Grant) -> Grant:
-        """Renew a token: by refresh, or by a new request. A sign-in that replaced the grant meanwhile is exchanged in turn."""
+        """Renew a token: by refresh, or by a new request. A sign-in that replaced the grant
+        meanwhile is exchanged in turn."""
         renewed = await self._renewed_once(server, grant)
         return renewed if renewed.access_token is not None else await self._renewed_once(server, renewed)
 
@@ -180,8 +181,9 @@ class TokenBroker:
     async def _claiming(
         self, server: McpServer, grant: Grant, work: Callable[[str | None], Coroutine[None, None, Grant]]
     ) -> Grant:
-        """Run `work` with a claim while no other process renews the grant; else return the grant that another process
-        stored. A grant that is not stored, of a server that is only being tested, has no claim."""
+        """Run `work` with a claim while no other process renews the grant; else return the grant
+        that another process stored. A grant that is not stored, of a server that is only being
+        tested, has no claim."""
         owner = grant_owner(server)
         claim = token_hex(16)
         while True:
@@ -211,7 +213,8 @@ class TokenBroker:
                 logger.warning("a claim to renew a token was not released; it will expire (%s)", error.code)
 
     def _is_replaced(self, server: McpServer, held: Grant, grant: Grant) -> bool:
-        """Whether the stored grant is to be used in place of `grant`. One without a consent is for this configuration only."""
+        """Whether the stored grant is to be used in place of `grant`. One without a consent is for
+        this configuration only."""
         if held.binding != grant.binding:
             return _is_consent(server)
         return held.tokens != grant.tokens
@@ -225,7 +228,8 @@ class TokenBroker:
         return grant
 
     async def _ended(self, server: McpServer, grant: Grant, claim: str | None) -> Grant:
-        """Store that the grant is of no use any more; return the one that was stored instead meanwhile."""
+        """Store that the grant is of no use any more; return the one that was stored instead
+        meanwhile."""
         if not await self.store(
             server, replace(grant, access_token=None, refresh_token=None, subject=None), claim=claim
         ):
@@ -233,7 +237,8 @@ class TokenBroker:
         raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
 
     async def _stored_instead(self, server: McpServer) -> Grant:
-        """The grant that a person stored during a renewal. Raises TransportFailedError if they deleted it."""
+        """The grant that a person stored during a renewal. Raises TransportFailedError if they
+        deleted it."""
         stored = await self._stored(server)
         if stored is None:
             raise TransportFailedError(needs_auth_fault(_WITHDRAWN))
@@ -253,7 +258,8 @@ class TokenBroker:
         return grant
 
     async def _first(self, server: McpServer, challenge: Challenge) -> Grant:
-        """Request a token for the client, from the authorization server that the MCP server names."""
+        """Request a token for the client, from the authorization server that the MCP server
+        names."""
         former = await self.grant(server)
 
         async def request(claim: str | None) -> Grant:
@@ -289,7 +295,8 @@ class TokenBroker:
 
 
 def _is_consent(server: McpServer) -> bool:
-    """Whether a person gave the grant, by a consent or a sign-in: it is used only while it is stored."""
+    """Whether a person gave the grant, by a consent or a sign-in: it is used only while it is
+    stored."""
     return not isinstance(server.config.auth, ClientCredentialsAuth)
 
 

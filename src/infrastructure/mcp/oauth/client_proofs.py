@@ -17,8 +17,8 @@ class ClientProofs:
         self._clock = clock
 
     async def of(self, server: McpServer, client: OAuthClient, issuer: str) -> str | None:
-        """The client's secret, registered or configured, or a new assertion for `issuer`. None for a public client.
-        Raises TransportFailedError."""
+        """The client's secret, registered or configured, or a new assertion for `issuer`. None for
+        a public client. Raises TransportFailedError."""
         auth = oauth_settings(server.config)
         if not isinstance(auth, AuthorizationCodeAuth) and auth.private_key is not None:
             pem = await self._secrets.value(server, "auth.private_key", auth.private_key)

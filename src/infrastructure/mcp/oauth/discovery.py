@@ -71,7 +71,8 @@ class Discovery:
         )
 
     async def of_issuer(self, issuer: str) -> OAuthMetadata:
-        """The metadata of an authorization server that the configuration names, not a server. Raises TransportFailedError."""
+        """The metadata of an authorization server that the configuration names, not a server.
+        Raises TransportFailedError."""
         return await self._metadata(issuer, issuer, issuer)
 
     async def challenge(self, server_url: str) -> Challenge | None:

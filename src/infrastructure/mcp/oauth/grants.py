@@ -18,8 +18,9 @@ from domain.mcp.auth import (
 from domain.mcp.server import McpServer, McpServerConfig
 
 CLAIM_LASTS = timedelta(seconds=30)
-"""Longer than one request, but not than several slow ones: a process whose claim has expired stores nothing if another one
-has claimed meanwhile. After a crash, other processes wait this long for the claim."""
+"""Longer than one request, but not than several slow ones: a process whose claim has expired stores
+nothing if another one has claimed meanwhile. After a crash, other processes wait this long for the
+claim."""
 _AHEAD = timedelta(seconds=60)
 _AHEAD_SHARE = 0.2
 
@@ -35,8 +36,9 @@ class GrantOwner(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OAuthClient:
     """Dragoman's client at an authorization server. `secret` is set for dynamic registrations only:
-    a configured one stays in the server's configuration. `auth_method` as in RFC 7591, section 2. `algorithms` are those
-    of assertions that the authorization server takes; None if it does not say so.
+    a configured one stays in the server's configuration. `auth_method` as in RFC 7591, section 2.
+    `algorithms` are those of assertions that the authorization server takes; None if it does not
+    say so.
     """
 
     client_id: str
@@ -48,7 +50,8 @@ class OAuthClient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """A token of a person's sign-in, which their identity provider exchanges until `expires_at`. It is sent nowhere else."""
+    """A token of a person's sign-in, which their identity provider exchanges until `expires_at`. It
+    is sent nowhere else."""
 
     provider_id: IdentityProviderId
     token: str = field(repr=False)
@@ -58,8 +61,9 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Tokens for one MCP server. Without an access token and a subject, authorization must be requested again.
-    `binding` is the configuration for which the tokens are valid; they are sent nowhere else."""
+    """Tokens for one MCP server. Without an access token and a subject, authorization must be
+    requested again. `binding` is the configuration for which the tokens are valid; they are sent
+    nowhere else."""
 
     binding: str
     issuer: str
@@ -87,7 +91,8 @@ class Grant:
         return self.expires_at is not None and now >= self.expires_at
 
     def is_due(self, now: datetime) -> bool:
-        """Whether to renew now: a minute before expiry, or after four fifths of a shorter lifetime."""
+        """Whether to renew now: a minute before expiry, or after four fifths of a shorter
+        lifetime."""
         if self.expires_at is None:
             return False
         ahead = min(_AHEAD, (self.expires_at - self.obtained_at) * _AHEAD_SHARE)
@@ -121,21 +126,21 @@ class PendingAuthorization:
 
 
 class OAuthStore(Protocol):
-    """Stores grants and pending authorizations, both encrypted at rest. A person who is not active has no grants: nothing
-    is read, stored or claimed for them."""
+    """Stores grants and pending authorizations, both encrypted at rest. A person who is not active
+    has no grants: nothing is read, stored or claimed for them."""
 
     async def load(self, owner: GrantOwner) -> tuple[Grant, ...]:
         """The owner's grants, one per issuer, newest first."""
         ...
 
     async def save(self, owner: GrantOwner, grant: Grant) -> bool:
-        """Store the grant in place of that of the same issuer, whose claim ends. False if the server is not stored (a
-        test), or if the person is not active."""
+        """Store the grant in place of that of the same issuer, whose claim ends. False if the
+        server is not stored (a test), or if the person is not active."""
         ...
 
     async def replace(self, owner: GrantOwner, grant: Grant, claim: str) -> bool:
-        """Replace the grant of the same issuer that is claimed so; the claim stays. False if there is none: it was
-        deleted, or a consent replaced it."""
+        """Replace the grant of the same issuer that is claimed so; the claim stays. False if there
+        is none: it was deleted, or a consent replaced it."""
         ...
 
     async def claim(self, owner: GrantOwner, issuer: str, claim: str, *, now: datetime) -> Grant | None:

@@ -1,4 +1,5 @@
-"""Requests of tokens that need no person in a browser. Above: the broker. Below: discovery and the token endpoint."""
+"""Requests of tokens that need no person in a browser. Above: the broker. Below: discovery and the
+token endpoint."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -29,8 +30,8 @@ class Obtaining:
         self._clock = clock
 
     async def first(self, server: McpServer, challenge: Challenge, former: Grant | None) -> Grant:
-        """A token for the client, from the authorization server that the MCP server names. `former` is the grant that it
-        takes the place of."""
+        """A token for the client, from the authorization server that the MCP server names. `former`
+        is the grant that it takes the place of."""
         auth, url = server.config.auth, server.config.url
         assert isinstance(auth, ClientCredentialsAuth)
         assert url is not None
@@ -77,8 +78,8 @@ class Obtaining:
         )
 
     async def next(self, server: McpServer, grant: Grant) -> Grant:
-        """A token in place of that of the grant: by its refresh token, or by a new request. Raises TokenRefusedError for a
-        refresh token that is of no use."""
+        """A token in place of that of the grant: by its refresh token, or by a new request. Raises
+        TokenRefusedError for a refresh token that is of no use."""
         form = {"resource": grant.resource, **({"scope": grant.scope} if grant.scope else {})}
         by_refresh = grant.refresh_token is not None
         if grant.refresh_token is not None:

@@ -1,5 +1,6 @@
-"""Tokens on behalf of a person, from their sign-in: token exchange (RFC 8693), and assertions of the identity provider
-(draft-ietf-oauth-identity-assertion-authz-grant). Above: the broker. Below: discovery and token endpoints."""
+"""Tokens on behalf of a person, from their sign-in: token exchange (RFC 8693), and assertions of
+the identity provider (draft-ietf-oauth-identity-assertion-authz-grant). Above: the broker. Below:
+discovery and token endpoints."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -70,14 +71,15 @@ class _Asked:
 
 class OnBehalf:
     """Rules:
-    - The token of a sign-in goes to the identity provider that issued it, or to another authorization server at its origin;
-      never to one that an MCP server names.
-    - What is asked for is for this server: its URL as the resource, or the audience that the configuration names. With an
-      identity provider of another organization it is the URL alone: admins name audiences, scopes, clients and authorization
-      servers only at identity providers of their organization, so those give no assertions.
+    - The token of a sign-in goes to the identity provider that issued it, or to another
+      authorization server at its origin; never to one that an MCP server names.
+    - What is asked for is for this server: its URL as the resource, or the audience that the
+      configuration names. With an identity provider of another organization it is the URL alone:
+      admins name audiences, scopes, clients and authorization servers only at identity providers of
+      their organization, so those give no assertions.
     - An assertion goes to the authorization server of the configuration, for which it was given.
-    - Refresh tokens are not used: what was exchanged ends with its token, at the latest with the sign-in's if it does not say when. Another
-      needs a valid sign-in.
+    - Refresh tokens are not used: what was exchanged ends with its token, at the latest with the
+      sign-in's if it does not say when. Another needs a valid sign-in.
     """
 
     def __init__(
@@ -89,8 +91,8 @@ class OnBehalf:
         self._clock = clock
 
     async def exchanged(self, server: McpServer, grant: Grant) -> Grant:
-        """The grant with a token for the server. Raises TransportFailedError; TokenRefusedError for a sign-in that is of no
-        use any more."""
+        """The grant with a token for the server. Raises TransportFailedError; TokenRefusedError for
+        a sign-in that is of no use any more."""
         auth, subject = server.config.auth, grant.subject
         assert isinstance(auth, TokenExchangeAuth | IdJagAuth)
         assert subject is not None

@@ -36,7 +36,8 @@ class TokenEndpoint:
         self._requests = requests
 
     async def assertion(self, url: str, client: OAuthClient, proof: str | None, form: Mapping[str, str]) -> str:
-        """An assertion in place of a token, which is no bearer token (ID-JAG). Raises as `request`."""
+        """An assertion in place of a token, which is no bearer token (ID-JAG). Raises as
+        `request`."""
         document = await self._answer(url, client, proof, form)
         assertion = document.get("access_token")
         if not isinstance(assertion, str) or document.get("issued_token_type") != ID_JAG:
@@ -44,7 +45,8 @@ class TokenEndpoint:
         return assertion
 
     async def request(self, url: str, client: OAuthClient, proof: str | None, form: Mapping[str, str]) -> OAuthToken:
-        """`proof` is the client's secret, or an assertion, by its method. Raises TokenRefusedError, TransportFailedError."""
+        """`proof` is the client's secret, or an assertion, by its method. Raises TokenRefusedError,
+        TransportFailedError."""
         document = await self._answer(url, client, proof, form)
         try:
             return OAuthToken.model_validate(document)

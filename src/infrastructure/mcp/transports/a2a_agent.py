@@ -1,4 +1,5 @@
-"""A remote A2A 1.0 agent over HTTP: its card, and operations over the binding that the card prefers."""
+"""A remote A2A 1.0 agent over HTTP: its card, and operations over the binding that the card
+prefers."""
 
 import asyncio
 import json
@@ -32,8 +33,8 @@ class A2aRefused(Exception):
 
 class A2aAgent:
     """Rules:
-    - The card is at the agent's URL. An interface that the card names must be of the same origin: a card leads no
-      credentials elsewhere.
+    - The card is at the agent's URL. An interface that the card names must be of the same origin: a
+      card leads no credentials elsewhere.
     - A card that `is_trusted` refuses is not used.
     - The first interface of version 1.0 is used whose binding is JSON-RPC or HTTP.
     """
@@ -56,13 +57,14 @@ class A2aAgent:
         return card
 
     async def call(self, method: str, params: Json) -> Json:
-        """The result of an operation. A read that is refused for now is a fault, whatever the answer says. Raises
-        TransportFailedError, A2aRefused."""
+        """The result of an operation. A read that is refused for now is a fault, whatever the
+        answer says. Raises TransportFailedError, A2aRefused."""
         answer = await self._exchange(*await self._request(method, params), is_read=method == "GetTask")
         return self._result(answer)
 
     async def updates(self, task_id: str, pace: Pace) -> AsyncGenerator[Json]:
-        """The updates of a task (`SubscribeToTask`) until the agent ends the stream. Raises TransportFailedError, A2aRefused."""
+        """The updates of a task (`SubscribeToTask`) until the agent ends the stream. Raises
+        TransportFailedError, A2aRefused."""
         verb, url, body = await self._request("SubscribeToTask", {"id": task_id})
         sent = {**_sent(body), "accept": "text/event-stream"}
         async with self._at(url).request(verb, sent, _encoded(body)) as response:

@@ -1,4 +1,5 @@
-"""Calls of the tool of a remote A2A agent: one message, then its task until it waits or has ended."""
+"""Calls of the tool of a remote A2A agent: one message, then its task until it waits or has
+ended."""
 
 import asyncio
 import contextlib
@@ -35,14 +36,15 @@ Told = Callable[[str], None]
 class A2aCalls:
     """Rules:
     - A call sends one message and reads its task until it waits or has ended.
-    - A caller that stores where a call continues gets the task as `requestState` before it is waited for, and calls again
-      with it. Such a call sends nothing, so it may be repeated.
-    - For a caller that asks people, a task that waits asks them. Their answer is sent only while the task waits for it.
-      For others what a task asks is the result: the model answers by another call.
-    - The stream of an agent that has streams says when its task rests, and then the task is read. Without streams, and after
-      one that broke, the task is read again and again.
-    - Once a message was answered, it is never sent again: a fault of reading its task tells the task's id. A passing
-      fault is read over, up to 10 times in a row.
+    - A caller that stores where a call continues gets the task as `requestState` before it is
+      waited for, and calls again with it. Such a call sends nothing, so it may be repeated.
+    - For a caller that asks people, a task that waits asks them. Their answer is sent only while
+      the task waits for it. For others what a task asks is the result: the model answers by another
+      call.
+    - The stream of an agent that has streams says when its task rests, and then the task is read.
+      Without streams, and after one that broke, the task is read again and again.
+    - Once a message was answered, it is never sent again: a fault of reading its task tells the
+      task's id. A passing fault is read over, up to 10 times in a row.
     """
 
     def __init__(self, agent: A2aAgent, pace: Pace, is_over: Callable[[], bool]) -> None:
@@ -51,8 +53,8 @@ class A2aCalls:
         self._is_over = is_over
 
     def begin(self, params: Json) -> "asyncio.Task[Json]":
-        """The task that a call is about, or the message that answered it: sent, or read for a call that continues. Raises
-        A2aRefused, TransportFailedError."""
+        """The task that a call is about, or the message that answered it: sent, or read for a call
+        that continues. Raises A2aRefused, TransportFailedError."""
         state = _state_in(params)
         return asyncio.create_task(self._sent(params) if state is None else self._known(state["task"]))
 
@@ -119,8 +121,8 @@ class A2aCalls:
             task = await self._read(task["id"])
 
     async def _said_to_rest(self, task: Json) -> bool | None:
-        """Whether the stream of a task said that it waits or has ended: False where it broke before, None where it said
-        nothing."""
+        """Whether the stream of a task said that it waits or has ended: False where it broke
+        before, None where it said nothing."""
         said: bool | None = None
         with contextlib.suppress(TransportFailedError, A2aRefused):
             async with contextlib.aclosing(self._agent.updates(task["id"], self._pace)) as updates:

@@ -1,4 +1,5 @@
-"""What a remote A2A task asks, as questions of an MCP server to people, and their answers as parts of a message."""
+"""What a remote A2A task asks, as questions of an MCP server to people, and their answers as parts
+of a message."""
 
 import hashlib
 import json
@@ -27,8 +28,9 @@ def mark_of(task: Json) -> str:
 
 
 def requests_of(task: Json) -> dict[str, Any]:
-    """The `inputRequests` of a task that waits (MCP 2026-07-28). Agents that name what they wait for, as Dragoman's do
-    by `pending`, ask one question for each; others ask for a text, or for the visit of the page that they name."""
+    """The `inputRequests` of a task that waits (MCP 2026-07-28). Agents that name what they wait
+    for, as Dragoman's do by `pending`, ask one question for each; others ask for a text, or for the
+    visit of the page that they name."""
     pending = _pending(task)
     if pending:
         return {str(number): _request(asked) for number, asked in enumerate(pending)}
@@ -42,8 +44,8 @@ def requests_of(task: Json) -> dict[str, Any]:
 
 
 def answer_of(task: Json, responses: Mapping[str, Any]) -> Sequence[Json] | None:
-    """The parts that answer a task; none where the agent learns by itself that a page was visited. None: people declined,
-    and the protocol has no word for it."""
+    """The parts that answer a task; none where the agent learns by itself that a page was visited.
+    None: people declined, and the protocol has no word for it."""
     pending = _pending(task)
     if pending:
         given = [_answered(asked, json_object(responses.get(str(number)))) for number, asked in enumerate(pending)]

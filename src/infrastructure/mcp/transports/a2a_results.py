@@ -1,4 +1,5 @@
-"""A remote A2A agent as an MCP server sees it: its card as a tool, its tasks and messages as results."""
+"""A remote A2A agent as an MCP server sees it: its card as a tool, its tasks and messages as
+results."""
 
 import base64
 import hashlib
@@ -37,8 +38,8 @@ Json = Mapping[str, Any]
 
 
 def tool_of(card: Json) -> dict[str, object]:
-    """The tool of an agent. Its `_meta` has the digest of the card without its signatures, so any change of the card is
-    one of the tool."""
+    """The tool of an agent. Its `_meta` has the digest of the card without its signatures, so any
+    change of the card is one of the tool."""
     content = {name: value for name, value in card.items() if name != "signatures"}
     skills = [_skill(skill) for skill in json_objects(card.get("skills"))[:_MAX_SKILLS]]
     told = [f"Gives the agent {_text(card.get('name'))} a task: {_text(card.get('description'))}", *skills]
@@ -63,7 +64,8 @@ def tool_of(card: Json) -> dict[str, object]:
 
 
 def message_of(arguments: Json, message_id: str) -> dict[str, object]:
-    """The parameters of `SendMessage` for the arguments of a call; the answer comes as soon as there is a task."""
+    """The parameters of `SendMessage` for the arguments of a call; the answer comes as soon as
+    there is a task."""
     parts: list[Json] = [{"text": str(arguments.get("message", ""))}]
     if isinstance(arguments.get("data"), dict):
         parts.append({"data": arguments["data"]})
@@ -129,7 +131,8 @@ def _contents(holder: Json) -> Iterator[dict[str, object]]:
 
 
 def _file(part: Json, media_type: str) -> Iterator[dict[str, object]]:
-    """Bytes: an image, a text with its name before it, or a file, which models read if they read its kind."""
+    """Bytes: an image, a text with its name before it, or a file, which models read if they read
+    its kind."""
     raw, name = part["raw"].translate(_STANDARD), str(part.get("filename") or "file")
     raw += "=" * (-len(raw) % 4)
     if media_type.startswith("image/"):

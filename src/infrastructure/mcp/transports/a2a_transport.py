@@ -1,5 +1,5 @@
-"""A remote A2A agent as an MCP server with one tool. Above: the SDK's dispatcher, as over any transport, so policies,
-pinned definitions, the ledger and the audit trail hold alike."""
+"""A remote A2A agent as an MCP server with one tool. Above: the SDK's dispatcher, as over any
+transport, so policies, pinned definitions, the ledger and the audit trail hold alike."""
 
 import asyncio
 import contextlib
@@ -35,8 +35,8 @@ class A2aTransport:
     """A logical connection: entering opens nothing.
 
     - The calls are those of `A2aCalls`.
-    - A call that is cancelled by a notification cancels its task; one that only ends does not, for another process
-      continues it.
+    - A call that is cancelled by a notification cancels its task; one that only ends does not, for
+      another process continues it.
     """
 
     disconnect_cancels = False
@@ -120,7 +120,8 @@ class A2aTransport:
         return {"protocolVersion": _VERSION, "capabilities": {"tools": {}}, "serverInfo": server}
 
     async def _called(self, request_id: RequestId, params: dict[str, Any]) -> dict[str, Any]:
-        """The result of a call. Where it is cancelled, its task can be, also one that the agent is only about to name."""
+        """The result of a call. Where it is cancelled, its task can be, also one that the agent is
+        only about to name."""
         begun = self._begun[request_id] = self._calls.begin(params)
         try:
             task = await asyncio.shield(begun)

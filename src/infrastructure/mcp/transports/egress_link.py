@@ -1,4 +1,5 @@
-"""A started server with an allowlist of hosts: its launcher hands a listening socket over, and our proxy serves it."""
+"""A started server with an allowlist of hosts: its launcher hands a listening socket over, and our
+proxy serves it."""
 
 import asyncio
 import logging
@@ -36,8 +37,8 @@ def start_linked(command: StdioCommand, environment: Mapping[str, str], proxy: E
 
 
 class EgressLink:
-    """One life of a server's network. Create it, start the process with `options` and `fd`, then `begin`; `close` at the
-    end, which also ends all connections."""
+    """One life of a server's network. Create it, start the process with `options` and `fd`, then
+    `begin`; `close` at the end, which also ends all connections."""
 
     def __init__(self, proxy: EgressProxy) -> None:
         """Raises OSError."""

@@ -80,9 +80,9 @@ class Exchanges:
         on_progress: ProgressCallback | None = None,
         logs: LogTap | None = None,
     ) -> dict[str, Any]:
-        """Send a request; returns the raw result (of a large list of tools, entries may be `msgspec.Raw`), after progress and log messages were delivered
-        (at most a second later). Raises MCPError. The caller bounds the time, and notifies the
-        server of a cancellation."""
+        """Send a request; returns the raw result (of a large list of tools, entries may be
+        `msgspec.Raw`), after progress and log messages were delivered (at most a second later).
+        Raises MCPError. The caller bounds the time, and notifies the server of a cancellation."""
         if self._is_closed:
             raise closed_error()
         answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()

@@ -25,8 +25,9 @@ class Launch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confined:
-    """The launcher's options for a process, and the variables that name its directories. Both are empty without a
-    sandbox. `without` are variables that it does not get. With `hosts`, a proxy to these is its only network."""
+    """The launcher's options for a process, and the variables that name its directories. Both are
+    empty without a sandbox. `without` are variables that it does not get. With `hosts`, a proxy to
+    these is its only network."""
 
     options: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)

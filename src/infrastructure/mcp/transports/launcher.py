@@ -5,15 +5,17 @@ A program by itself (`LAUNCHER`), with the standard library only, and without sl
 typing or argparse, which would double its startup time. Above: ``stdio_process.py``. Below: the
 server.
 
-    LAUNCHER --lifeline FD [--environment FD] [--grace SECONDS] [--rlimit NAME=VALUE]... [--group NAME=VALUE]...
-        [--cgroup DIRECTORY] [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...] [--proxy FD]] -- COMMAND [ARGUMENT]...
+    LAUNCHER --lifeline FD [--environment FD] [--grace SECONDS] [--rlimit NAME=VALUE]... [--group
+    NAME=VALUE]...
+        [--cgroup DIRECTORY] [--profile NAME [--read PATH]... [--write PATH]... [--ports N,...]
+        [--proxy FD]] -- COMMAND [ARGUMENT]...
 
 - The server inherits stdin, stdout and stderr: the launcher is not in the data path.
-- The server's environment is read from a descriptor, and is that of the server alone; without the option
-  it is the launcher's. The launcher runs before confinement, and variables can name code.
+- The server's environment is read from a descriptor, and is that of the server alone; without the
+  option it is the launcher's. The launcher runs before confinement, and variables can name code.
 - It ends every descendant (SIGTERM, after the grace SIGKILL) when the server exits, when the
-  lifeline pipe closes (also by Dragoman's death), on SIGTERM, SIGINT or SIGHUP, or at once when they
-  together exceed a limit of the group.
+  lifeline pipe closes (also by Dragoman's death), on SIGTERM, SIGINT or SIGHUP, or at once when
+  they together exceed a limit of the group.
 - With a control group, the server is started in one below it, which the kernel bounds and ends.
 - With a profile, the server is confined (`infrastructure.confinement.plan`), or not started. With
   namespaces, a process of ours is the first one in them: the kernel ends all others with it.
@@ -227,8 +229,8 @@ class Launcher:
             kill_pause_s = min(kill_pause_s * 2, LAST_KILL_PAUSE_S)
 
     def _of_bubblewrap(self, processes: set[Process]) -> set[Process]:
-        """The two processes of bubblewrap itself, which end with the server. SIGTERM would end them, and all at once
-        with them."""
+        """The two processes of bubblewrap itself, which end with the server. SIGTERM would end
+        them, and all at once with them."""
         own = {self._child, *children(self._child)}
         return {process for process in processes if process[0] in own}
 

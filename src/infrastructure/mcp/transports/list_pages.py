@@ -1,4 +1,5 @@
-"""Large pages of `tools/list`, whose entries stay undecoded: who reads the list decodes them in slices. No I/O."""
+"""Large pages of `tools/list`, whose entries stay undecoded: who reads the list decodes them in
+slices. No I/O."""
 
 from typing import Any, Final, Literal
 
@@ -26,7 +27,8 @@ _REPLY = msgspec.json.Decoder(_Reply)
 
 
 def page_of(text: bytes) -> tuple[int | str, dict[str, Any]] | None:
-    """The id and the result of a large reply with tools, which are JSON text (`msgspec.Raw`); None for others."""
+    """The id and the result of a large reply with tools, which are JSON text (`msgspec.Raw`); None
+    for others."""
     if len(text) <= FREE_BYTES or text.count(b",") > _MAX_COMMAS:
         return None
     try:

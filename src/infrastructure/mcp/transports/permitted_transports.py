@@ -1,5 +1,5 @@
-"""Transports of the servers that their organization may have: the check before anything is started or
-connected, for every caller."""
+"""Transports of the servers that their organization may have: the check before anything is started
+or connected, for every caller."""
 
 from application.mcp.mcp_switch import McpSwitch
 from application.mcp.ports import McpFailure, McpFailureKind

@@ -8,7 +8,8 @@ from infrastructure.confinement.process_group import NAMES
 DEFAULT_PROCESS_LIMITS = "core=0,nofile=4096,data=4294967296,fsize=2147483648,memory=4294967296,processes=256"
 """No core dumps, which would contain secrets; enough of everything else for any server. No address
 space (`as`): runtimes such as V8 reserve more than they use, but not of `data`. No `nproc`: the
-kernel counts those of the user. `memory` and `processes` are of a server with all that it starts."""
+kernel counts those of the user. `memory` and `processes` are of a server with all that it
+starts."""
 
 
 def parse_process_limits(text: str) -> Mapping[str, int]:

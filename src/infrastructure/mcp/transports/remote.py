@@ -100,8 +100,8 @@ class RemoteClient:
         body: bytes | None,
         context: ssl.SSLContext | None = None,
     ) -> aiohttp.ClientResponse:
-        """The response for a checked URL, without redirects. Connections with a `context` are pooled for it alone. Raises
-        aiohttp.ClientError, EgressBlockedError."""
+        """The response for a checked URL, without redirects. Connections with a `context` are
+        pooled for it alone. Raises aiohttp.ClientError, EgressBlockedError."""
         session = await self._sessions.to(url.scheme, url.raw_host or "", url.port)
         return await session.request(
             method, url, headers=headers, data=body, allow_redirects=False, ssl=True if context is None else context
@@ -119,7 +119,8 @@ class Credentials(Protocol):
         ...
 
     async def renewed(self, sent: Mapping[str, str], status: int, challenges: Iterable[str]) -> bool:
-        """Whether new headers exist after the server rejected `sent`. Raises TransportFailedError."""
+        """Whether new headers exist after the server rejected `sent`. Raises
+        TransportFailedError."""
         ...
 
 
@@ -304,8 +305,9 @@ class Endpoint:
     async def read_events(
         self, response: aiohttp.ClientResponse, pace: Pace, *, max_bytes: int | None = None
     ) -> AsyncIterator[StreamEvent | OversizedEvent]:
-        """The events of a stream, to its end, each within `max_bytes`; without, within the limit of what it is. Events, which
-        may hold no message, comments and bytes that are discarded are charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
+        """The events of a stream, to its end, each within `max_bytes`; without, within the limit of
+        what it is. Events, which may hold no message, comments and bytes that are discarded are
+        charged to `pace`. Raises TransportFailedError for a broken stream or an endless event."""
         _is_compressed(response)
         limit = min(self.max_response_bytes, max_bytes or self.max_response_bytes)
         stream = EventStream(min(limit, MAX_UNASKED_BYTES), limit_of=partial(limit_of, max_bytes=limit))

@@ -8,7 +8,8 @@ _UNAUTHORIZED = 401
 
 
 class RotatedHeaders:
-    """The `Credentials` of an endpoint. `forget` drops values in memory, so that `read` has those of now."""
+    """The `Credentials` of an endpoint. `forget` drops values in memory, so that `read` has those
+    of now."""
 
     def __init__(
         self,

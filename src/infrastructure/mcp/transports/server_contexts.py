@@ -1,4 +1,5 @@
-"""TLS contexts of remote servers with a client certificate or certificate authorities. Above: endpoints. Below: OpenSSL."""
+"""TLS contexts of remote servers with a client certificate or certificate authorities. Above:
+endpoints. Below: OpenSSL."""
 
 import asyncio
 import hashlib
@@ -27,7 +28,8 @@ _CAPACITY = 1_000
 
 
 class ClientTls:
-    """The context of a server. It is asked for before each request, so that an expired certificate is said to be one."""
+    """The context of a server. It is asked for before each request, so that an expired certificate
+    is said to be one."""
 
     def __init__(
         self, context: ssl.SSLContext, server: McpServer, *, expires_at: datetime | None, clock: Clock
@@ -70,7 +72,8 @@ class ServerContexts:
         self._known: LruCache[bytes, ClientTls] = LruCache(_CAPACITY)
 
     async def of(self, server: McpServer) -> ClientTls | None:
-        """None for a server without TLS settings. Raises TransportFailedError for a key that is of no use."""
+        """None for a server without TLS settings. Raises TransportFailedError for a key that is of
+        no use."""
         tls = server.config.tls
         if tls is None:
             return None

@@ -104,8 +104,9 @@ class ServerTransports:
     """Transports by kind of server.
 
     - `environment` is Dragoman's own; a started server inherits a few names of it.
-    - `limits` are its resource limits, `launch` its start command, and `confine` says what it may use. `contain` starts
-      servers of kind oci; `egress` guards the hosts of one that has an allowlist.
+    - `limits` are its resource limits, `launch` its start command, and `confine` says what it may
+      use. `contain` starts servers of kind oci; `egress` guards the hosts of one that has an
+      allowlist.
     - `is_trusted_card` checks cards of A2A agents.
     - `restored` has the files of a server that was installed on another machine.
     - A started server that does not read for `write_timeout_s`, or its longer call timeout, is
@@ -361,8 +362,9 @@ class StdioServerTransport:
 
 
 class CopyingLog(StderrLog):
-    """The log of one process, which passes on whole lines to that of the server: of lines that are mixed up with those of
-    other processes, secrets would not be known. What is longer than this log counts as a line."""
+    """The log of one process, which passes on whole lines to that of the server: of lines that are
+    mixed up with those of other processes, secrets would not be known. What is longer than this log
+    counts as a line."""
 
     def __init__(self, also: StderrLog) -> None:
         super().__init__(_OWN_LOG_BYTES)

@@ -1,5 +1,6 @@
-"""Starts a program in a thread, without the interpreter. `subprocess` holds the interpreter until the new program is
-loaded, on a busy machine for tens of milliseconds in which the event loop stands still. Used by `stdio_process.py`."""
+"""Starts a program in a thread, without the interpreter. `subprocess` holds the interpreter until
+the new program is loaded, on a busy machine for tens of milliseconds in which the event loop stands
+still. Used by `stdio_process.py`."""
 
 import asyncio
 import ctypes
@@ -59,9 +60,10 @@ class Spawned:
 async def spawned(
     command: Sequence[str], *, environment: Mapping[str, str], cwd: Path | None, handed: Sequence[int]
 ) -> Spawned:
-    """Start a program, found by its path, in a new session with pipes. It has the descriptors `handed` under their numbers,
-    and is expected to close others that are not closed on exec. Under cancellation the process is ended first. Raises
-    OSError (no such program or directory, no descriptor left)."""
+    """Start a program, found by its path, in a new session with pipes. It has the descriptors
+    `handed` under their numbers, and is expected to close others that are not closed on exec. Under
+    cancellation the process is ended first. Raises OSError (no such program or directory, no
+    descriptor left)."""
     spawning = asyncio.ensure_future(asyncio.to_thread(_spawn, command, environment, cwd, handed))
     interrupted: asyncio.CancelledError | None = None
     with anyio.CancelScope(shield=True):
@@ -99,7 +101,8 @@ def _spawn(command: Sequence[str], environment: Mapping[str, str], cwd: Path | N
 
 
 def _pipe() -> tuple[int, int]:
-    """Its descriptors are none of the standard ones, which a service may have been started without."""
+    """Its descriptors are none of the standard ones, which a service may have been started
+    without."""
     reading, writing = os.pipe()
     if min(reading, writing) >= _FIRST_FREE:
         return reading, writing

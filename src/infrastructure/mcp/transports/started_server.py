@@ -10,7 +10,8 @@ _SIGNAL_CODES = 128
 
 
 class StartedServer(Protocol):
-    """A started server. It reports its end once, on the event loop, to the `on_exit` of its start."""
+    """A started server. It reports its end once, on the event loop, to the `on_exit` of its
+    start."""
 
     @property
     def exit_status(self) -> int | None:
@@ -33,8 +34,8 @@ class StartedServer(Protocol):
         ...
 
     async def stop(self, *, close_grace_s: float, kill_grace_s: float) -> None:
-        """Wait `close_grace_s` for the end after stdin was closed, then end everything. Bounded; completes under
-        cancellation, which is raised at the end."""
+        """Wait `close_grace_s` for the end after stdin was closed, then end everything. Bounded;
+        completes under cancellation, which is raised at the end."""
         ...
 
 

@@ -55,7 +55,8 @@ class StderrLog:
         self.append(start + f"[dragoman] {line}\n".encode(errors="replace"))
 
     def text(self) -> str:
-        """The stored text, with invalid UTF-8 replaced, from the beginning of a line: a part of a secret is not known as one."""
+        """The stored text, with invalid UTF-8 replaced, from the beginning of a line: a part of a
+        secret is not known as one."""
         kept = self._bytes[-self._max_bytes :]
         if self._is_cut or len(kept) < len(self._bytes):
             kept = kept.partition(b"\n")[2]

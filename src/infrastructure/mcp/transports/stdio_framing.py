@@ -70,13 +70,14 @@ class OversizedLine:
 
 
 def limit_of(head: bytes, max_bytes: int) -> int:
-    """How many bytes a message with this beginning may have: `max_bytes`, unless it says at once that it is unasked."""
+    """How many bytes a message with this beginning may have: `max_bytes`, unless it says at once
+    that it is unasked."""
     return min(MAX_UNASKED_BYTES, max_bytes) if b'"method"' in _leading_members(head) else max_bytes
 
 
 class BoundedLines:
-    """Splits a byte stream into lines, buffering at most `max_bytes` of an incomplete line (of an unasked message
-    `MAX_UNASKED_BYTES`)."""
+    """Splits a byte stream into lines, buffering at most `max_bytes` of an incomplete line (of an
+    unasked message `MAX_UNASKED_BYTES`)."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -124,7 +125,8 @@ class BoundedLines:
 def read_line(line: bytes, settled: Settled | None = None, values: int = 0) -> list[SessionMessage | Exception]:
     """The messages in a line: one, none for a blank line, several for a batch (2025-03-26 servers).
 
-    - `values` is `values_in` the line. One with too many is not decoded; a reply becomes an error reply.
+    - `values` is `values_in` the line. One with too many is not decoded; a reply becomes an error
+      reply.
     - `settled` receives results first; no message is built for those it delivers.
     - An unreadable reply becomes an error reply for its call; other unreadable lines become an
       `UnreadableLineError`, which the SDK's session accepts as a value.
@@ -155,8 +157,8 @@ def read_line(line: bytes, settled: Settled | None = None, values: int = 0) -> l
 def read_counted(
     line: bytes, settled: Settled | None, is_list: Callable[[int | str], bool]
 ) -> tuple[list[SessionMessage | Exception], int]:
-    """`read_line`, and the `values_in` the line. Of a reply to a request for which `is_list` holds, a large one, entries
-    stay undecoded and are not counted (`list_pages.py`)."""
+    """`read_line`, and the `values_in` the line. Of a reply to a request for which `is_list` holds,
+    a large one, entries stay undecoded and are not counted (`list_pages.py`)."""
     if len(line) > FREE_BYTES:
         call_id = _reply_id(line[:_HEAD_BYTES], line[-_TAIL_BYTES:])
         if call_id is not None and is_list(call_id) and (page := page_of(line)) is not None and page[0] == call_id:

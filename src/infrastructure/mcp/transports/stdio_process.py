@@ -34,7 +34,8 @@ class StdioCommand:
     """Start command of a server. `env` is added to the inherited names. `limits` are resource
     limits by their setrlimit(2) name without `RLIMIT_`, in lower case (`{"nofile": 1024, "cpu":
     60}`), and of the process with its descendants (`memory`, `processes`). `confinement` are the
-    launcher's options that confine it, and `handed` descriptors that these name. Raises ValueError."""
+    launcher's options that confine it, and `handed` descriptors that these name. Raises
+    ValueError."""
 
     command: str
     args: tuple[str, ...] = ()
@@ -67,7 +68,8 @@ class ServerProcess:
         group: str | None,
         on_exit: Callable[[], None],
     ) -> None:
-        """Takes the process and the lifeline. `group` is the control group that the launcher makes. Raises OSError if no descriptor is left."""
+        """Takes the process and the lifeline. `group` is the control group that the launcher makes.
+        Raises OSError if no descriptor is left."""
         self._loop = asyncio.get_running_loop()
         self._on_exit = on_exit
         self._exited: asyncio.Future[int] = self._loop.create_future()
@@ -168,8 +170,9 @@ class ServerProcess:
 
 
 def start_process(command: StdioCommand, environment: Mapping[str, str]) -> StartServer:
-    """Starts the command. `environment` is Dragoman's own; the server inherits a few names of it. An unknown command exits
-    at once with status 127. Raises OSError (no such directory, no descriptor left)."""
+    """Starts the command. `environment` is Dragoman's own; the server inherits a few names of it.
+    An unknown command exits at once with status 127. Raises OSError (no such directory, no
+    descriptor left)."""
 
     async def start(*, kill_grace_s: float, on_exit: Callable[[], None]) -> StartedServer:
         return await ServerProcess.start(command, environment=environment, kill_grace_s=kill_grace_s, on_exit=on_exit)
@@ -184,8 +187,8 @@ def _nothing() -> None:
 async def _launched(
     command: StdioCommand, environment: Mapping[str, str], mark: Mapping[str, str], lifeline: int, grace_s: float
 ) -> Spawned:
-    """`environment` reaches the server alone: variables of the dynamic linker would run code in the launcher, which is
-    not confined."""
+    """`environment` reaches the server alone: variables of the dynamic linker would run code in the
+    launcher, which is not confined."""
     launcher = [*LAUNCHER, "--lifeline", str(lifeline), "--grace", str(grace_s), *command.confinement]
     for name, value in command.limits.items():
         launcher += ["--group" if name in NAMES else "--rlimit", f"{name}={value}"]

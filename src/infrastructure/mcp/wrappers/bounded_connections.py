@@ -115,7 +115,8 @@ class Bulkheads:
 
 
 class Bulkhead:
-    """The places of one key. `users` are the calls inside and those waiting; while calls wait, all places are taken."""
+    """The places of one key. `users` are the calls inside and those waiting; while calls wait, all
+    places are taken."""
 
     __slots__ = ("key", "of", "size", "users", "waiting")
 

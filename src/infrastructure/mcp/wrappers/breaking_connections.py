@@ -49,7 +49,8 @@ class CircuitBreakingConnections(WrappedConnections):
     - In the half-open state single calls probe the server; one success closes the breaker.
     - What a process of one person fails at tells nothing about those of others.
     - Listings always pass; a successful one ends the cool-down, as does a probe that tells nothing.
-    - With `shared`, breakers open and close in all processes, failures of all processes count, and one process probes.
+    - With `shared`, breakers open and close in all processes, failures of all processes count, and
+      one process probes.
     """
 
     def __init__(

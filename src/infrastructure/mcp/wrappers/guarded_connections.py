@@ -49,8 +49,8 @@ def guarded(
     - the rates of the server and of the organization;
     - a place of the organization, last: calls that wait for a server occupy no such place.
 
-    `on_breaker` is called when a breaker changes. With `permits`, places are those of all processes,
-    with `breakers` breakers.
+    `on_breaker` is called when a breaker changes. With `permits`, places are those of all
+    processes, with `breakers` breakers.
     """
 
     def places(kind: str, max_waiting: int) -> Places:

@@ -25,7 +25,8 @@ class ClosableConnections(McpConnections, McpContents, FollowingConnections, Pro
     """Connections that can be closed."""
 
     def accounts_changed(self, organization_id: OrganizationId | None) -> None:
-        """People of the organization may have replaced or deleted secrets; None is any organization."""
+        """People of the organization may have replaced or deleted secrets; None is any
+        organization."""
         ...
 
     async def close(self) -> None:

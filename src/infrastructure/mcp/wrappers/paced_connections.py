@@ -68,14 +68,16 @@ class PacedConnections(WrappedConnections):
         return await self._connections.call_tool(server, scope, call, on_progress)
 
     def _turn(self, counted: str, limit: RateLimit, call: McpCall) -> float | Awaitable[float]:
-        """Take the next turn: the seconds until then. Raises McpFailure BUSY if that is after the timeout."""
+        """Take the next turn: the seconds until then. Raises McpFailure BUSY if that is after the
+        timeout."""
         try:
             return self._rates.turn(((counted, limit),), call.timeout_s)
         except TooSoon as too_soon:
             raise self._busy(limit, too_soon) from None
 
     async def _waited(self, turn: float | Awaitable[float], limit: RateLimit, call: McpCall) -> McpCall:
-        """Wait for the turn; returns the call with its timeout reduced by the wait. Raises as `_turn`."""
+        """Wait for the turn; returns the call with its timeout reduced by the wait. Raises as
+        `_turn`."""
         began = self._clock.monotonic()
         try:
             wait_s = turn if isinstance(turn, float) else await turn

@@ -1,4 +1,5 @@
-"""Circuit breakers over all processes on a database: open ones are stored, changes are signalled. ADR 0081."""
+"""Circuit breakers over all processes on a database: open ones are stored, changes are signalled.
+ADR 0081."""
 
 import asyncio
 import logging
@@ -46,10 +47,11 @@ class BreakerStates(Protocol):
 
 
 class SharedBreakers:
-    """What the breakers of this process tell those of the others, in the background, and hear from them.
+    """What the breakers of this process tell those of the others, in the background, and hear from
+    them.
 
-    `changed` gets the breaker of a server, None for a closed one; `failed` the number of its failures in a row.
-    Without the database each process has its own breakers.
+    `changed` gets the breaker of a server, None for a closed one; `failed` the number of its
+    failures in a row. Without the database each process has its own breakers.
     """
 
     def __init__(self, *, states: BreakerStates, signals: PermitSignals) -> None:

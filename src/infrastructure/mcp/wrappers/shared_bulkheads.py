@@ -1,4 +1,5 @@
-"""Bulkheads over all processes on a database: places are permits that this process has leased. ADR 0081."""
+"""Bulkheads over all processes on a database: places are permits that this process has leased. ADR
+0081."""
 
 import asyncio
 from collections import deque
@@ -16,7 +17,8 @@ ASK_AGAIN_S = 0.25
 
 
 class SharedBulkhead:
-    """The places of one key in this process: calls inside, and those waiting in order of arrival."""
+    """The places of one key in this process: calls inside, and those waiting in order of
+    arrival."""
 
     __slots__ = ("asking", "freed", "inside", "key", "of", "owes", "permits", "rested", "waiting", "yields")
 
@@ -31,7 +33,8 @@ class SharedBulkhead:
         self.permits = Permits(limited, limit, spare=self._spare, freed=self.freed.set)
 
     def leave(self) -> None:
-        """A call has ended: its place goes to the call that has waited longest, or to another process that asked."""
+        """A call has ended: its place goes to the call that has waited longest, or to another
+        process that asked."""
         self.inside -= 1
         self.rested = 0
         self.of.left(self)
@@ -42,10 +45,10 @@ class SharedBulkhead:
 
 class SharedBulkheads:
     """Rules:
-    - A call takes a place that this process has. Without one it waits; the process leases more, as many as wait and at
-      least as many as it has.
-    - Spare places are given back when another process asks, and after a minute without calls. Without spare ones the
-      next place that becomes free is given back.
+    - A call takes a place that this process has. Without one it waits; the process leases more, as
+      many as wait and at least as many as it has.
+    - Spare places are given back when another process asks, and after a minute without calls.
+      Without spare ones the next place that becomes free is given back.
     - At most `max_waiting` calls wait for a key in this process.
     """
 

@@ -1,6 +1,7 @@
 """Brave Search API: GET {base}/res/v1/web/search with the key in X-Subscription-Token.
 
-Format: https://api-dashboard.search.brave.com/app/documentation/web-search (query, responses, errors).
+Format: https://api-dashboard.search.brave.com/app/documentation/web-search (query, responses,
+errors).
 """
 
 import httpx

@@ -1,10 +1,12 @@
 """The process of one keyless search: ddgs requests DuckDuckGo's page for browsers without scripts,
 and parses it.
 
-Started as `python -I -m dragoman.run_module infrastructure.native_tools.search.ddgs_process`. Above: `duckduckgo.py`.
-The library blocks, has its own HTTP client and parses HTML; therefore it runs outside the service.
-It reads `{"query", "base_url", "timeout_s", "proxy"}` on stdin and writes `{"results": [[title, url,
-snippet]]}` or `{"fault", "detail"}` on stdout. An alarm ends it if it hangs.
+Started as `python -I -m dragoman.run_module
+infrastructure.native_tools.search.ddgs_process`. Above: `duckduckgo.py`. The library blocks, has
+its own HTTP client and parses HTML; therefore it runs outside the service.
+It reads `{"query", "base_url", "timeout_s", "proxy"}` on stdin and writes
+`{"results": [[title, url, snippet]]}` or `{"fault", "detail"}` on stdout. An alarm ends it if it
+hangs.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Tavily: POST {base}/search with the key as a bearer token.
 
-Format: https://docs.tavily.com/documentation/api-reference/endpoint/search (body, responses, errors).
+Format: https://docs.tavily.com/documentation/api-reference/endpoint/search (body, responses,
+errors).
 """
 
 import httpx

@@ -13,7 +13,8 @@ _deployment = json_fields(Deployment)
 
 
 def written_deployments(deployments: Sequence[Deployment], box: SecretBox) -> dict[str, object]:
-    """The columns `deployments` and `deployment_keys`; null without deployments, or without keys."""
+    """The columns `deployments` and `deployment_keys`; null without deployments, or without
+    keys."""
     keys = {entry.name: entry.api_key for entry in deployments if isinstance(entry.api_key, str)}
     plain = [replace(entry, api_key=None) if entry.name in keys else entry for entry in deployments]
     return {

@@ -33,7 +33,8 @@ _newest_of_any = Prepared(select_newest.where(agent.c.id == bindparam("agent_id"
 
 
 def ask_newest_version(connection: Connection, agent_id: AgentId, box: SecretBox) -> Callable[[], Agent]:
-    """Reads the agent at its newest version, also a deleted one, in the next stage. Raises ValueError if it never existed."""
+    """Reads the agent at its newest version, also a deleted one, in the next stage. Raises
+    ValueError if it never existed."""
     rows = _newest_of_any.ask(connection, {"agent_id": agent_id})
 
     def read() -> Agent:

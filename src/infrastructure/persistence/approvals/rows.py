@@ -42,7 +42,8 @@ _timer = row_fields(Timer)
 
 
 def add_approvals(connection: Connection, approvals: tuple[Approval, ...]) -> None:
-    """Store new approvals, each with the timer that ends it, and the notice to the organization's inbox."""
+    """Store new approvals, each with the timer that ends it, and the notice to the organization's
+    inbox."""
     if approvals:
         connection.execute(_insert, [_approval.write(new) for new in approvals])
         connection.execute(_insert_timer, [_timer.write(expiry_timer(new)) for new in approvals])

@@ -16,7 +16,8 @@ from infrastructure.persistence.tables import audit_event, audit_seal
 
 _last_number = select(func.max(audit_seal.c.number)).where(audit_seal.c.organization_id == bindparam("of_organization"))
 _MAX_UNSEALED = 10_000
-"""The limit of an export's unsealed entries. Only a stopped sealing leaves more, which verify reports."""
+"""The limit of an export's unsealed entries. Only a stopped sealing leaves more, which verify
+reports."""
 
 
 class SqlAuditChain:

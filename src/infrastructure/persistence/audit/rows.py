@@ -29,7 +29,8 @@ def record(connection: Connection, *events: AuditEvent) -> None:
 
 
 def recorded_change(change: UpdateBase, values: Mapping[str, Any], audit: AuditEvent) -> Unit[bool]:
-    """A unit that executes the change and stores its entry; False, and no entry, if the change touches no row."""
+    """A unit that executes the change and stores its entry; False, and no entry, if the change
+    touches no row."""
 
     def unit(connection: Connection) -> bool:
         if connection.execute(change, values).rowcount == 0:

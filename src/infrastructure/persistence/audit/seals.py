@@ -1,4 +1,5 @@
-"""Sealing the audit trail in SQL: extending and pruning chains, each under the lock of its organization's head."""
+"""Sealing the audit trail in SQL: extending and pruning chains, each under the lock of its
+organization's head."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -75,8 +76,8 @@ _link = row_fields(Link)
 
 
 class _Extension(NamedTuple):
-    """New rows of a chain with this head, the head after them, the position of the last entry, and the sums of the calls among
-    the entries."""
+    """New rows of a chain with this head, the head after them, the position of the last entry, and
+    the sums of the calls among the entries."""
 
     head: ChainHead
     rows: list[dict[str, object]]

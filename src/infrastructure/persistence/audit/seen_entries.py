@@ -49,7 +49,8 @@ _had_teams = exists(
 
 
 class _NamedIn(FunctionElement[str]):
-    """The id that details have under `key`. Quotes in their texts are escaped, so that no text looks like a key."""
+    """The id that details have under `key`. Quotes in their texts are escaped, so that no text
+    looks like a key."""
 
     type = Text()
     inherit_cache = True
@@ -80,10 +81,11 @@ def _by_path(element: _NamedIn, compiler: Any, **options: Any) -> str:
 def seen_entries(teams: Teams) -> tuple[ColumnElement[bool], ...]:
     """The condition on entries; none for who sees what every team owns.
 
-    - Where teams own something, or have owned it, an entry is seen if what it is about is there and seen: whose a deleted thing
-      was is not known.
-    - An entry that names neither a run nor anything with an owner is seen if its action is one of `OF_ORGANIZATION`. That of a
-      call without a run is seen with its gateway session or its workflow run.
+    - Where teams own something, or have owned it, an entry is seen if what it is about is there and
+      seen: whose a deleted thing was is not known.
+    - An entry that names neither a run nor anything with an owner is seen if its action is one of
+      `OF_ORGANIZATION`. That of a call without a run is seen with its gateway session or its
+      workflow run.
     """
     if teams is None:
         return ()

@@ -1,4 +1,5 @@
-"""Read-through cache in front of stores whose rows are read at every turn and rarely written. ADR 0006 and 0015."""
+"""Read-through cache in front of stores whose rows are read at every turn and rarely written. ADR
+0006 and 0015."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -17,8 +18,8 @@ Method = Callable[..., Awaitable[object]]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CachedReads:
     """What is cached of a store: the results of `reads` by their arguments, until one of `writes`
-    or a change of `table`, or of a table of `also` by any process. The first argument of each is an organization's id, or an object with
-    one."""
+    or a change of `table`, or of a table of `also` by any process. The first argument of each is an
+    organization's id, or an object with one."""
 
     table: str
     reads: tuple[Method, ...]

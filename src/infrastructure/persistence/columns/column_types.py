@@ -25,7 +25,8 @@ def moment_of(value: int) -> datetime:
 
 
 class Moment(TypeDecorator[datetime]):
-    """A point in time as integer microseconds since 1970: exact, sortable on both databases, and cheaper than text."""
+    """A point in time as integer microseconds since 1970: exact, sortable on both databases, and
+    cheaper than text."""
 
     impl = BigInteger
     cache_ok = True
@@ -45,7 +46,8 @@ class Moment(TypeDecorator[datetime]):
 
 
 class NanoUsd(TypeDecorator[Decimal]):
-    """Money as integer billionths of a US dollar: sums are exact, and a single cached token has a price."""
+    """Money as integer billionths of a US dollar: sums are exact, and a single cached token has a
+    price."""
 
     impl = BigInteger
     cache_ok = True

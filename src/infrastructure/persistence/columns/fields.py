@@ -1,4 +1,5 @@
-"""Frozen dataclasses as rows and as JSON columns, by their fields: a new field needs no code here."""
+"""Frozen dataclasses as rows and as JSON columns, by their fields: a new field needs no code
+here."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
@@ -27,7 +28,8 @@ Codecs = Mapping[Any, Codec | None]
 class Fields(Generic[T]):
     """Fields of a dataclass by the names of columns or JSON keys.
 
-    - Only fields in `only` are stored here; `without` are stored elsewhere and passed by the reader.
+    - Only fields in `only` are stored here; `without` are stored elsewhere and passed by the
+      reader.
     - `renamed` maps fields to other stored names.
     - `codecs` has the types with a special stored form.
     - A missing JSON key has its field's default; an unknown key is ignored.

@@ -69,8 +69,8 @@ def newest_page(
     keys: Select[Any] | None = None,
     owner: ColumnElement[Any] | None = None,
 ) -> Callable[[Connection], Page[ItemT]]:
-    """A unit that reads a page by `created_at` and `identifier` of these columns, as `newest_first` does. The `owner` is by
-    default their column `team`."""
+    """A unit that reads a page by `created_at` and `identifier` of these columns, as `newest_first`
+    does. The `owner` is by default their column `team`."""
     return partial(
         newest_first,
         statement=statement,
@@ -86,7 +86,8 @@ def newest_page(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sort:
-    """What a page is sorted by: a selected column, and its values as the numbers of cursors, both ways."""
+    """What a page is sorted by: a selected column, and its values as the numbers of cursors, both
+    ways."""
 
     column: ColumnElement[Any]
     number_of: Callable[[Any], int] = int
@@ -136,9 +137,10 @@ def sorted_page(
     keys: Select[Any] | None = None,
     owner: ColumnElement[Any] | None = None,
 ) -> Page[ItemT]:
-    """Rows of `statement` in this order, then by id. Both columns must be selected. Texts of `heavy` columns may
-    end the page before its limit. `keys` selects the ids of the same rows from one table: those of the page are taken there,
-    before other tables are joined. `owner` is the team that owns a row; without it, rows belong to the organization."""
+    """Rows of `statement` in this order, then by id. Both columns must be selected. Texts of
+    `heavy` columns may end the page before its limit. `keys` selects the ids of the same rows from
+    one table: those of the page are taken there, before other tables are joined. `owner` is the
+    team that owns a row; without it, rows belong to the organization."""
     seen = () if owner is None else seen_by(request.teams, owner)
     columns = (sort.column, identifier)
     order = columns if sort.ascending else tuple(column.desc() for column in columns)
@@ -173,8 +175,8 @@ def sorted_page(
 def among_newest(
     table: Table, organization_id: OrganizationId, *, until: datetime | None = None, teams: Teams = None
 ) -> ColumnElement[bool]:
-    """Whether a row is among the `SEARCHED` newest of the organization that were created before `until` and, with `teams`, are
-    seen. Their index bounds what conditions without one read."""
+    """Whether a row is among the `SEARCHED` newest of the organization that were created before
+    `until` and, with `teams`, are seen. Their index bounds what conditions without one read."""
     newest = table.alias("newest")
     mine = newest.c.organization_id == organization_id
     wanted = mine if until is None else and_(mine, newest.c.created_at < until)

@@ -14,7 +14,8 @@ class _TsVector(UserDefinedType[str]):
 
 
 class SearchWords(TypeDecorator[str]):
-    """Words of letters and digits separated by blanks, which is also the text form of a tsvector. Only searched."""
+    """Words of letters and digits separated by blanks, which is also the text form of a tsvector.
+    Only searched."""
 
     impl = Text
     cache_ok = True

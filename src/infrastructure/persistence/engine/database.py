@@ -1,4 +1,5 @@
-"""What the stores need of a database: units of work, each a transaction, written once for both databases."""
+"""What the stores need of a database: units of work, each a transaction, written once for both
+databases."""
 
 import asyncio
 import enum
@@ -18,7 +19,8 @@ from domain.ids import OrganizationId
 _UNIQUE_VIOLATION = "23505"
 """PostgreSQL, Appendix A: unique_violation."""
 _REFUSED_BY_POSTGRESQL = frozenset({"0A", "22", "42"})
-"""PostgreSQL, Appendix A: feature not supported, data exception, syntax error or access rule violation."""
+"""PostgreSQL, Appendix A: feature not supported, data exception, syntax error or access rule
+violation."""
 _REFUSED_BY_SQLITE = frozenset(
     {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE}
 )
@@ -30,8 +32,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Unit = Callable[[Connection], T]
-"""A unit of work: synchronous, nothing but statements on its connection, so that it may run in any thread, and be run
-again when the database asks for that. Raising undoes all it did."""
+"""A unit of work: synchronous, nothing but statements on its connection, so that it may run in any
+thread, and be run again when the database asks for that. Raising undoes all it did."""
 
 
 class SystemScope(enum.Enum):
@@ -41,20 +43,23 @@ class SystemScope(enum.Enum):
 
 
 SYSTEM: Final = SystemScope.SYSTEM
-"""For work that is done before the organization is known, or for all of them: finding out whose key a token is, claiming
-and recovering runs, sealing, timers, the rotation of secrets, the first start, and what platform keys do."""
+"""For work that is done before the organization is known, or for all of them: finding out whose key
+a token is, claiming and recovering runs, sealing, timers, the rotation of secrets, the first start,
+and what platform keys do."""
 
 Scope = OrganizationId | Literal[SystemScope.SYSTEM]
-"""For whom a unit works: it sees and changes nothing but what is this organization's. PostgreSQL holds it to that, whatever
-its statements say (ADR 0011); on SQLite there are only the statements."""
+"""For whom a unit works: it sees and changes nothing but what is this organization's. PostgreSQL
+holds it to that, whatever its statements say (ADR 0011); on SQLite there are only the
+statements."""
 
 
 class Database(Protocol):
     """Runs units of work.
 
-    A caller that is cancelled while it waits changes nothing: its unit was withdrawn before it began, or it commits.
-    Raises what the unit raises, IntegrityError where the commit does, and UNAVAILABLE `storage_unavailable`; that the
-    database is away only once the caller's retry deadline is over (`retry_deadline.py`).
+    A caller that is cancelled while it waits changes nothing: its unit was withdrawn before it
+    began, or it commits. Raises what the unit raises, IntegrityError where the commit does, and
+    UNAVAILABLE `storage_unavailable`; that the database is away only once the caller's retry
+    deadline is over (`retry_deadline.py`).
     """
 
     async def start(self) -> None:
@@ -72,8 +77,9 @@ class Database(Protocol):
         scope: Scope,
         after_commit: Callable[[T], None] | None = None,
     ) -> T:
-        """Run a unit in a transaction, which units of other callers may share: each fails alone. `after_commit` is called on
-        the event loop with the unit's result once that is durable, even if the caller has gone."""
+        """Run a unit in a transaction, which units of other callers may share: each fails alone.
+        `after_commit` is called on the event loop with the unit's result once that is durable, even
+        if the caller has gone."""
         ...
 
     async def read(self, unit: Unit[T], *, scope: Scope) -> T:
@@ -81,12 +87,14 @@ class Database(Protocol):
         ...
 
     def obstacle(self) -> str | None:
-        """Why writes of requests fail at present, as far as that is known without one: a sentence."""
+        """Why writes of requests fail at present, as far as that is known without one: a
+        sentence."""
         ...
 
 
 class StorageAway(ServiceError):
-    """The database does not answer, and may do so again soon. The transaction `in_doubt` may have been committed."""
+    """The database does not answer, and may do so again soon. The transaction `in_doubt` may have
+    been committed."""
 
     def __init__(
         self, detail: str = "The database cannot be reached at the moment.", *, in_doubt: str | None = None
@@ -101,7 +109,8 @@ class StorageAway(ServiceError):
 
 
 class Job(Generic[T]):
-    """A unit on its way through a thread, and the future its caller waits on. Made on the event loop."""
+    """A unit on its way through a thread, and the future its caller waits on. Made on the event
+    loop."""
 
     __slots__ = ("_after_commit", "_error", "_executed", "_future", "_loop", "_result", "_unit")
 
@@ -116,7 +125,8 @@ class Job(Generic[T]):
 
     @property
     def withdrawn(self) -> bool:
-        """Whether the caller gave up waiting. Read by threads, so true only of what has not begun yet."""
+        """Whether the caller gave up waiting. Read by threads, so true only of what has not begun
+        yet."""
         return self._future.cancelled()
 
     @property
@@ -126,7 +136,8 @@ class Job(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What the unit returned, whatever became of its transaction; on the event loop, once the job is resolved."""
+        """What the unit returned, whatever became of its transaction; on the event loop, once the
+        job is resolved."""
         if not self._executed:
             raise RuntimeError("the unit has not been executed")
         return cast(T, self._result)
@@ -180,7 +191,8 @@ class Resolvable(Protocol):
 
 
 def resolve_all(loop: asyncio.AbstractEventLoop, jobs: Sequence[Resolvable]) -> None:
-    """Resolve jobs from a thread, with one wake-up of the event loop. A loop that has ended has no callers left."""
+    """Resolve jobs from a thread, with one wake-up of the event loop. A loop that has ended has no
+    callers left."""
 
     def resolve() -> None:
         for job in jobs:
@@ -193,8 +205,9 @@ def resolve_all(loop: asyncio.AbstractEventLoop, jobs: Sequence[Resolvable]) -> 
 
 
 def translated(error: Exception) -> Exception:
-    """What callers see: driver errors as UNAVAILABLE, except for violated constraints, which the stores read, and for what
-    the database would refuse again, which is INTERNAL `storage_refused`: retries do not help."""
+    """What callers see: driver errors as UNAVAILABLE, except for violated constraints, which the
+    stores read, and for what the database would refuse again, which is INTERNAL `storage_refused`:
+    retries do not help."""
     if isinstance(error, IntegrityError) or not isinstance(error, DBAPIError | PoolTimeoutError):
         return error
     logger.error("a database unit failed", exc_info=error)
@@ -215,7 +228,8 @@ def translated(error: Exception) -> Exception:
 
 
 def _is_refused_for_good(error: DBAPIError) -> bool:
-    """Whether the statement or its values are at fault: a missing table or privilege, a value that does not fit."""
+    """Whether the statement or its values are at fault: a missing table or privilege, a value that
+    does not fit."""
     if isinstance(error.orig, sqlite3.Error):
         return getattr(error.orig, "sqlite_errorcode", None) in _REFUSED_BY_SQLITE
     state = getattr(error.orig, "sqlstate", None)
@@ -246,7 +260,8 @@ def duplicates_as(refusal: ServiceError) -> Iterator[None]:
 
 
 def unusable(error: DBAPIError) -> ServiceError:
-    """The text for the person who starts the service; the driver's words go to the log, on a line."""
+    """The text for the person who starts the service; the driver's words go to the log, on a
+    line."""
     logger.error("the database cannot be used: %s", error.orig)
     return ServiceError(
         "storage_unavailable", ErrorKind.UNAVAILABLE, "The database cannot be used; the line before says why."

@@ -1,7 +1,9 @@
-"""Prepared statements: compiled once and given to the driver, for the few that every step of a run executes.
+"""Prepared statements: compiled once and given to the driver, for the few that every step of a run
+executes.
 
-Executing a Core construct costs five to ten times what SQLite needs for the statement itself; compiling it ourselves
-keeps one description for both databases and leaves that out. Everything else goes through `Connection.execute`.
+Executing a Core construct costs five to ten times what SQLite needs for the statement itself;
+compiling it ourselves keeps one description for both databases and leaves that out. Everything else
+goes through `Connection.execute`.
 """
 
 from collections import namedtuple
@@ -117,8 +119,8 @@ class _Sum:
 
 
 class SendingConnection:
-    """Sends statements without waiting for their answers. Units in stages get it in place of SQLAlchemy's connection; any other use
-    of it raises."""
+    """Sends statements without waiting for their answers. Units in stages get it in place of
+    SQLAlchemy's connection; any other use of it raises."""
 
     dialect: Dialect
 
@@ -128,8 +130,9 @@ class SendingConnection:
 
 
 class Prepared:
-    """A statement whose every parameter is named, without expanding ones. `columns` are those an INSERT names. Rows of an INSERT
-    of values alone may be sent `together`, in one statement for several."""
+    """A statement whose every parameter is named, without expanding ones. `columns` are those an
+    INSERT names. Rows of an INSERT of values alone may be sent `together`, in one statement for
+    several."""
 
     def __init__(
         self, statement: ClauseElement, *, columns: Iterable[str] | None = None, together: bool = False
@@ -142,7 +145,8 @@ class Prepared:
         self._compiled: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, *rows: Mapping[str, Any]) -> "Answer":
-        """Execute for each set of parameters. The answer's `count` is how many rows that touched."""
+        """Execute for each set of parameters. The answer's `count` is how many rows that
+        touched."""
         compiled = self._compiled.get(connection.dialect.name) or self._compile(connection.dialect)
         if isinstance(connection, SendingConnection):
             if self._together and len(rows) > 1:
@@ -174,7 +178,8 @@ class Prepared:
             cursor.close()
 
     def _compile(self, dialect: Dialect) -> "_Compiled":
-        # Two threads may compile the same statement once each; the last one stays, and both are right.
+        # Two threads may compile the same statement once each; the last one stays, and both are
+        # right.
         compiled = self._compiled[dialect.name] = _Compiled(self._statement, self._columns, dialect)
         return compiled
 
@@ -222,7 +227,8 @@ class _Compiled:
         self._positional = bool(compiled.positional)
         names = tuple(compiled.positiontup if self._positional else sorted(set(compiled.bind_names.values())))
         if compiled.post_compile_params or compiled.literal_execute_params:
-            # What is written out when a statement is executed is the same each time: it stands in the statement.
+            # What is written out when a statement is executed is the same each time: it stands in
+            # the statement.
             written_out = compiled.construct_expanded_state(dict.fromkeys(_required(compiled)))
             self.sql = written_out.statement
             names = tuple(written_out.positiontup if self._positional else sorted(written_out.parameters))
@@ -280,8 +286,8 @@ class _Compiled:
             yield connection.send(self._numbered.get(len(part)) or self._number(len(part)), values)
 
     def _number(self, rows: int) -> str:
-        """The statement for so many rows, with its parameters by number. Raises ValueError for several rows of a statement that
-        has parameters beside its values, or that returns them."""
+        """The statement for so many rows, with its parameters by number. Raises ValueError for
+        several rows of a statement that has parameters beside its values, or that returns them."""
         before, values, after = self.sql.partition(" VALUES ") if rows > 1 else ("", "", self.sql)
         row, conflict, rest = after.partition(" ON CONFLICT ") if rows > 1 else (after, "", "")
         width = len(self._names)
@@ -314,9 +320,9 @@ class _Compiled:
 
 
 def pipelined(connection: Connection) -> AbstractContextManager[None]:
-    """Statements of `Prepared` that are executed within do not wait for each other's answers, where the driver can do
-    without (PostgreSQL, 32.5 Pipeline Mode). Their counts are there afterwards. What one of them raises may be raised
-    by the next one, or at the end."""
+    """Statements of `Prepared` that are executed within do not wait for each other's answers, where
+    the driver can do without (PostgreSQL, 32.5 Pipeline Mode). Their counts are there afterwards.
+    What one of them raises may be raised by the next one, or at the end."""
     if isinstance(connection, SendingConnection):
         return nullcontext()
     pipeline = getattr(connection.connection.driver_connection, "pipeline", None)

@@ -1,4 +1,5 @@
-"""Units of work that PostgreSQL executes faster: in stages, side by side with others in one transaction (ADR 0030), or by keys alone."""
+"""Units of work that PostgreSQL executes faster: in stages, side by side with others in one
+transaction (ADR 0030), or by keys alone."""
 
 from collections.abc import Callable, Generator
 from typing import Generic, TypeVar
@@ -7,12 +8,13 @@ from sqlalchemy import Connection
 
 T = TypeVar("T")
 Stages = Generator[None, None, T]
-"""Statements are sent up to a `yield`, and their answers are read after it. The scheduler resumes the unit when the answers
-are there."""
+"""Statements are sent up to a `yield`, and their answers are read after it. The scheduler resumes
+the unit when the answers are there."""
 
 
 class Staged(Generic[T]):
-    """A unit of work in stages. Call it as any other unit, or let it share a transaction of PostgreSQL with others.
+    """A unit of work in stages. Call it as any other unit, or let it share a transaction of
+    PostgreSQL with others.
 
     - It executes statements only by `Prepared.ask` and `Prepared.run`.
     - It reads no answer in the stage that sent the statement.
@@ -30,8 +32,9 @@ class Staged(Generic[T]):
 
 
 class ByKeys(Generic[T]):
-    """A unit of work whose every statement finds few rows by whole keys or their beginnings. PostgreSQL then plans a statement once
-    for all values: for each value, that takes longer than the statement where its table has many partitions (ADR 0099)."""
+    """A unit of work whose every statement finds few rows by whole keys or their beginnings.
+    PostgreSQL then plans a statement once for all values: for each value, that takes longer than
+    the statement where its table has many partitions (ADR 0099)."""
 
     __slots__ = ("_unit",)
 

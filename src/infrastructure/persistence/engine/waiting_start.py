@@ -1,4 +1,5 @@
-"""Waits for the database when a process starts: it may be starting too, or have no connection to spare."""
+"""Waits for the database when a process starts: it may be starting too, or have no connection to
+spare."""
 
 import asyncio
 import logging

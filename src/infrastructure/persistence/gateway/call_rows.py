@@ -30,7 +30,8 @@ _lock_session = select(gateway_session.c.id).where(gateway_session.c.id == bindp
 
 
 def has_made(connection: Connection, call: GatewayCall, max_calls: int) -> bool:
-    """Whether the session has reached the limit of the tool's calls. Excludes other counts until the commit."""
+    """Whether the session has reached the limit of the tool's calls. Excludes other counts until
+    the commit."""
     # Two parallel counts would both allow the last call.
     connection.execute(_lock_session, {"of_session": call.session_id})
     counted = {"of_session": call.session_id, "of_tool": call.name}

@@ -76,7 +76,8 @@ _quarantine = (
 
 
 class _Doubled(Exception):
-    """Some of a batch's calls were settled before: each is stored alone and reports its own result."""
+    """Some of a batch's calls were settled before: each is stored alone and reports its own
+    result."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,7 +93,8 @@ class _Entry:
 
 
 class SqlGatewayLedger:
-    """The `GatewayLedger` port. Only results with an error are stored; others belong to the client."""
+    """The `GatewayLedger` port. Only results with an error are stored; others belong to the
+    client."""
 
     def __init__(self, *, database: Database) -> None:
         self._database = database
@@ -208,7 +210,8 @@ def _fail(batch: Sequence[_Entry], error: Exception) -> None:
 
 
 def _unit_of(batch: Sequence[_Entry]) -> Unit[list[bool]]:
-    """All entries in one transaction. Without separate units they are sent at once, and share a transaction of PostgreSQL with others."""
+    """All entries in one transaction. Without separate units they are sent at once, and share a
+    transaction of PostgreSQL with others."""
     if any(entry.own is not None for entry in batch):
         return ByKeys(lambda connection: _stored_one_by_one(connection, batch))
     return Staged(lambda connection: _stored_at_once(connection, batch))

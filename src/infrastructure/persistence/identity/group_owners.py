@@ -57,8 +57,9 @@ _note = (
 def require_group(
     connection: Connection, organization_id: OrganizationId, team: str | None, *, former: str | None = None
 ) -> None:
-    """Hold the group that something is given to until the transaction ends, so that it is not deleted meanwhile. What stays
-    with its `former` team is not held. The organization is noted as one with teams. Raises CONFLICT `team_gone`."""
+    """Hold the group that something is given to until the transaction ends, so that it is not
+    deleted meanwhile. What stays with its `former` team is not held. The organization is noted as
+    one with teams. Raises CONFLICT `team_gone`."""
     if team is None or team == former:
         return
     wanted = {"of_organization": organization_id, "of_team": team}

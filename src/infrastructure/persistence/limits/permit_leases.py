@@ -1,4 +1,5 @@
-"""Permits of processes for shared limits, in SQL: a row per limit and holder, on the database's clock."""
+"""Permits of processes for shared limits, in SQL: a row per limit and holder, on the database's
+clock."""
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 

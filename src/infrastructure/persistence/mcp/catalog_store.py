@@ -37,7 +37,8 @@ _state = select(mcp_server_state).where(
     mcp_server_state.c.server_id == bindparam("server_id"),
 )
 _revision = select(mcp_server_state.c.revision).where(mcp_server_state.c.server_id == bindparam("server_id"))
-# JSON as text: a list of 10,000 tools is decoded on the event loop in slices, in a thread it would hold the interpreter.
+# JSON as text: a list of 10,000 tools is decoded on the event loop in slices, in a thread it would
+# hold the interpreter.
 _pinned = select(
     type_coerce(mcp_tool_definition.c.definition, Text).label("definition"),
     mcp_tool_definition.c.standing,

@@ -1,5 +1,6 @@
-"""Rows of `mcp_tool_definition`. On SQLite, which has one writer, those of a long list are stored and removed in pieces:
-they wait beside the rows of the present list, at other positions, until the state of the server names the first one."""
+"""Rows of `mcp_tool_definition`. On SQLite, which has one writer, those of a long list are stored
+and removed in pieces: they wait beside the rows of the present list, at other positions, until the
+state of the server names the first one."""
 
 import asyncio
 import secrets
@@ -81,8 +82,8 @@ def drop_definitions(connection: Connection, server_id: McpServerId) -> None:
 
 
 class DefinitionPieces:
-    """The rows of a server in pieces. A new list begins at `first`. A process that is killed between pieces leaves rows that
-    are in no list; they are removed with the next list."""
+    """The rows of a server in pieces. A new list begins at `first`. A process that is killed
+    between pieces leaves rows that are in no list; they are removed with the next list."""
 
     def __init__(self, database: Database, organization_id: OrganizationId, server_id: McpServerId) -> None:
         self._database = database
@@ -92,7 +93,8 @@ class DefinitionPieces:
         self.first = (1 + secrets.randbelow(_PLACES)) * LIST_RANGE
 
     async def are_needed(self, count: int) -> bool:
-        """Whether a list of so many rows, or the one in its place, is too long for one transaction of SQLite."""
+        """Whether a list of so many rows, or the one in its place, is too long for one transaction
+        of SQLite."""
 
         def unit(connection: Connection) -> bool:
             if connection.dialect.name != "sqlite":
@@ -102,7 +104,8 @@ class DefinitionPieces:
         return await self._database.read(unit, scope=self._organization_id)
 
     async def store(self, rows: AsyncIterator[dict[str, object]], *, revision: int) -> None:
-        """Store rows beside those of the present list, as long as that has this revision and the server exists."""
+        """Store rows beside those of the present list, as long as that has this revision and the
+        server exists."""
         store = partial(_store, server_id=self._server_id, revision=revision)
         piece: list[dict[str, object]] = []
         async for row in rows:
@@ -114,11 +117,13 @@ class DefinitionPieces:
         await self._in_a_transaction(partial(store, rows=piece))
 
     def are_stored(self, connection: Connection, count: int) -> bool:
-        """Whether all rows are there: another process, which has replaced the list meanwhile, removes those of no list."""
+        """Whether all rows are there: another process, which has replaced the list meanwhile,
+        removes those of no list."""
         return connection.execute(_count, self._wanted(self.first)).scalar_one() == count
 
     async def empty(self) -> None:
-        """Replace the list, if there is one, by one without rows: of a server that is to be deleted."""
+        """Replace the list, if there is one, by one without rows: of a server that is to be
+        deleted."""
 
         def unit(connection: Connection) -> None:
             wanted = {"of_organization": self._organization_id, "of_server": self._server_id}

@@ -1,5 +1,5 @@
-"""Secrets that people gave for MCP servers, in SQL: rows of `person_grant` without an issuer, so that all that holds for
-grants of persons holds for them."""
+"""Secrets that people gave for MCP servers, in SQL: rows of `person_grant` without an issuer, so
+that all that holds for grants of persons holds for them."""
 
 from collections.abc import Mapping
 

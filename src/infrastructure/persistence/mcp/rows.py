@@ -150,7 +150,8 @@ def _text_of(tool: McpToolDefinition) -> str:
 
 
 def pinned_tool_of(row: AnyRow) -> PinnedTool:
-    """From a row of `mcp_tool_definition`, with JSON as text. The definition of a dormant one is approved."""
+    """From a row of `mcp_tool_definition`, with JSON as text. The definition of a dormant one is
+    approved."""
     definition = _definition_of(row.definition)
     if row.standing in (None, DORMANT):
         return PinnedTool(definition=definition, approved=definition)

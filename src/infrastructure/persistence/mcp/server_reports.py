@@ -1,4 +1,5 @@
-"""Reports of processes about their connections to MCP servers, in SQL: one row per process and server."""
+"""Reports of processes about their connections to MCP servers, in SQL: one row per process and
+server."""
 
 from sqlalchemy import Connection, Row, bindparam, delete, select, update
 

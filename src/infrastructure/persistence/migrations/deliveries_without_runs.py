@@ -1,5 +1,6 @@
-"""Deliveries of webhooks that belong to no run, for the revision that lets `webhook_delivery.run_id` be NULL. Code of before
-stores a run with each delivery. It claims those without one too, cannot read them, and sets them aside for an hour."""
+"""Deliveries of webhooks that belong to no run, for the revision that lets
+`webhook_delivery.run_id` be NULL. Code of before stores a run with each delivery. It claims those
+without one too, cannot read them, and sets them aside for an hour."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,7 +12,8 @@ _OPEN = ("ix_webhook_delivery_open", ["next_attempt_at", "id"], sa.text("state I
 
 
 def permit() -> None:
-    """With columns for what a delivery is about instead. SQLite copies the table, and would create its indexes in any order."""
+    """With columns for what a delivery is about instead. SQLite copies the table, and would create
+    its indexes in any order."""
     is_sqlite = op.get_bind().dialect.name == "sqlite"
     if is_sqlite:
         for name, _, _ in (_BY_RUN, _OPEN):

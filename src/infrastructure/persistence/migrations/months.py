@@ -1,7 +1,9 @@
-"""Tables of PostgreSQL in monthly partitions by the moment in their ids, for migrations. On SQLite nothing happens. See ADR 0089.
+"""Tables of PostgreSQL in monthly partitions by the moment in their ids, for migrations. On SQLite
+nothing happens. See ADR 0089.
 
-The partitions of a table, in the order of ids: `…_gone` (what stays of months that were removed), a table for each month, and
-`…_later` (ids of months that have no table yet). `…_rest` has all other rows: those from before, and ids without a moment.
+The partitions of a table, in the order of ids: `…_gone` (what stays of months that were removed), a
+table for each month, and `…_later` (ids of months that have no table yet). `…_rest` has all other
+rows: those from before, and ids without a moment.
 """
 
 from collections.abc import Mapping
@@ -14,7 +16,8 @@ from infrastructure.persistence.engine.postgres.roles import SYSTEM_ROLE
 from infrastructure.persistence.migrations.row_security import EVERYTHING, protect
 
 _BEHIND_MOMENTS = "02"
-"""Moments of ids are before this until 2039. An id without a moment is hexadecimal digits, which sort outside of the months from 2024 to 2039."""
+"""Moments of ids are before this until 2039. An id without a moment is hexadecimal digits, which
+sort outside of the months from 2024 to 2039."""
 
 _ID_MOMENT = """
 CREATE OR REPLACE FUNCTION id_moment(at timestamp) RETURNS text LANGUAGE sql IMMUTABLE SET search_path = pg_catalog AS $$
@@ -44,8 +47,9 @@ LANGUAGE sql STABLE SET search_path = {schema}, pg_temp AS $$
 $$
 """
 
-# Partitions refer to it, and its triggers change with them. It is locked first, as transactions of the service do, and at once as
-# is needed at last: one that has read it may wait for the partitioned table.
+# Partitions refer to it, and its triggers change with them. It is locked first, as transactions of
+# the service do, and at once as is needed at last: one that has read it may wait for the
+# partitioned table.
 _LOCK = """
     FOR referred IN SELECT confrelid::regclass FROM pg_constraint WHERE conrelid = of_table::regclass AND contype = 'f' LOOP
         EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', referred);
@@ -152,8 +156,8 @@ _SIGNATURES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Monthly:
-    """A table: the prefix of the ids in the column `by`, its key, the body of its foreign key by the name of that, and of its
-    indexes by theirs."""
+    """A table: the prefix of the ids in the column `by`, its key, the body of its foreign key by
+    the name of that, and of its indexes by theirs."""
 
     table: str
     prefix: str
@@ -174,7 +178,8 @@ class Monthly:
 
 
 def lock(referred: str, *tables: Monthly) -> None:
-    """Lock the tables, in the order in which transactions of running code use them: otherwise each may wait for the other."""
+    """Lock the tables, in the order in which transactions of running code use them: otherwise each
+    may wait for the other."""
     if op.get_bind().dialect.name == "sqlite":
         return
     op.execute(f"LOCK TABLE {referred} IN ACCESS EXCLUSIVE MODE")
@@ -183,7 +188,8 @@ def lock(referred: str, *tables: Monthly) -> None:
 
 
 def create_functions(*tables: str) -> None:
-    """The functions by which the service adds and removes months of these tables, and of no others any more."""
+    """The functions by which the service adds and removes months of these tables, and of no others
+    any more."""
     if op.get_bind().dialect.name == "sqlite":
         return
     schema = op.get_bind().execute(sa.text("SELECT quote_ident(current_schema())")).scalar_one()
@@ -202,8 +208,8 @@ def drop_functions() -> None:
 
 
 def divide(one: Monthly) -> None:
-    """Put a partitioned table in the place of the table, which becomes the partition of all ids that are in no month. Reads all of
-    its rows once, with the table locked."""
+    """Put a partitioned table in the place of the table, which becomes the partition of all ids
+    that are in no month. Reads all of its rows once, with the table locked."""
     if op.get_bind().dialect.name == "sqlite":
         return
     op.execute(f"ALTER TABLE {one.table} RENAME TO {one.rest}")

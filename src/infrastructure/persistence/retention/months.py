@@ -1,4 +1,5 @@
-"""Monthly partitions of tables on PostgreSQL: added before their month begins, removed after it. See ADR 0089."""
+"""Monthly partitions of tables on PostgreSQL: added before their month begins, removed after it.
+See ADR 0089."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

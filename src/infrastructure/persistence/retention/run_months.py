@@ -1,4 +1,5 @@
-"""Removing a month of events and tool calls of runs at once, with its partitions on PostgreSQL. See ADR 0099."""
+"""Removing a month of events and tool calls of runs at once, with its partitions on PostgreSQL. See
+ADR 0099."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,8 +64,8 @@ class _Removal:
 
 
 class SqlRunMonths:
-    """The `RunMonths` port. On SQLite there are no months. Up to `few` events stay of any month, so that one thread in use for
-    years does not keep all of them."""
+    """The `RunMonths` port. On SQLite there are no months. Up to `few` events stay of any month, so
+    that one thread in use for years does not keep all of them."""
 
     def __init__(self, *, database: Database, few: int = FEW) -> None:
         self._database = database
@@ -104,7 +105,8 @@ class SqlRunMonths:
 
 
 def _removals(connection: Connection, bounds: Mapping[str, str], staying: list[str], *, few: int) -> list[_Removal]:
-    """Of each table that has the month. Empty if one has an older month, or too many of its rows stay."""
+    """Of each table that has the month. Empty if one has an older month, or too many of its rows
+    stay."""
     removals = []
     for table in _TABLES:
         found = oldest_month(connection, table)

@@ -247,7 +247,8 @@ class SqlRetentionStore:
 
 
 def _remove_part(connection: Connection, thread_id: ThreadId) -> Removed:
-    """The next part: events of the oldest run, or the rest of it, or messages without a run, or the thread."""
+    """The next part: events of the oldest run, or the rest of it, or messages without a run, or the
+    thread."""
     of_thread = {"of_thread": thread_id}
     oldest = connection.execute(_oldest_run, of_thread).scalar_one_or_none()
     if oldest is not None:

@@ -1,11 +1,12 @@
-"""Admission of runs to the queue, and of queued runs to workers, in SQL: exact over all processes."""
+"""Admission of runs to the queue, and of queued runs to workers, in SQL: exact over all
+processes."""
 
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, bindparam, func, select, text
 from sqlalchemy.sql.elements import TextClause
 
-from application.runs.ports import NewRun
+from application.runs.new_run import NewRun
 from domain.runs.admission import MAX_RUNNING, QueuedRuns, UserBound, require_active_place, require_place
 from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.prepared import Prepared
@@ -37,8 +38,9 @@ _since = select(func.min(run.c.created_at)).where(_queued, run.c.started_at.is_(
 
 
 def _locking(*key: str) -> TextClause:
-    """Takes an advisory lock until the commit. Waits 5 s for it, unless the transaction waits for locks a shorter time already; and a
-    process that stands still while it has the lock loses its session after 5 s, so that it holds up nothing for longer."""
+    """Takes an advisory lock until the commit. Waits 5 s for it, unless the transaction waits for
+    locks a shorter time already; and a process that stands still while it has the lock loses its
+    session after 5 s, so that it holds up nothing for longer."""
     lock_of = f"pg_advisory_xact_lock({', '.join(f'hashtext({part})' for part in key)})"
     waits = (
         "set_config('lock_timeout', coalesce(nullif(current_setting('lock_timeout'), '0'), '5s'), true),"
@@ -48,7 +50,8 @@ def _locking(*key: str) -> TextClause:
 
 
 _lock = _locking("'admission'", ":organization_id")
-# One lock for all organizations: groups of claims (ADR 0030) that took several in different orders would wait for each other.
+# One lock for all organizations: groups of claims (ADR 0030) that took several in different orders
+# would wait for each other.
 _lock_running = Prepared(_locking("'running'"))
 _other = run.alias("other")
 _running = (
@@ -64,12 +67,14 @@ has_place = and_(
         for owner in ("organization", "agent")
     )
 )
-"""Whether fewer runs than `RunningBounds.parameters` are in progress, of the organization and of the agent of a run."""
+"""Whether fewer runs than `RunningBounds.parameters` are in progress, of the organization and of
+the agent of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningBounds:
-    """How many runs of the organization, and of the agent, may be in progress. None sets no bound."""
+    """How many runs of the organization, and of the agent, may be in progress. None sets no
+    bound."""
 
     organization: int | None = None
     agent: int | None = None
@@ -84,14 +89,16 @@ NO_BOUNDS = RunningBounds()
 
 
 def lock_running(connection: Connection) -> None:
-    """Claims of runs with a bound wait for each other from here to their commit. SQLite has one writer."""
+    """Claims of runs with a bound wait for each other from here to their commit. SQLite has one
+    writer."""
     if connection.dialect.name != "sqlite":
         _lock_running.ask(connection, {})
 
 
 def admit(connection: Connection, new: NewRun) -> None:
-    """Raise LIMIT `queue_full` if the organization or the agent has no place in the queue, `user_runs_full` if the user has none. The last lock of a start: starts of
-    an organization with a bound wait for each other from here to their commit; SQLite has one writer."""
+    """Raise LIMIT `queue_full` if the organization or the agent has no place in the queue,
+    `user_runs_full` if the user has none. The last lock of a start: starts of an organization with
+    a bound wait for each other from here to their commit; SQLite has one writer."""
     if not new.admission.is_bounded:
         return
     if connection.dialect.name != "sqlite":

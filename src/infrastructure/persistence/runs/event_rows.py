@@ -1,4 +1,5 @@
-"""Run events to rows and back. A message stored in the same step is only in `message`; its event refers to it."""
+"""Run events to rows and back. A message stored in the same step is only in `message`; its event
+refers to it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
@@ -78,8 +79,8 @@ def add_events(
 
 
 def events_after(connection: Connection, wanted: Mapping[str, Any]) -> tuple[RunEvent, ...]:
-    """Events of the run `run_id` in `organization_id` after `after_seq`, up to `limit`. Large messages may end the page
-    before its limit."""
+    """Events of the run `run_id` in `organization_id` after `after_seq`, up to `limit`. Large
+    messages may end the page before its limit."""
     rows: list[Any] = _events.ask(connection, wanted).typed()
     told = [row.seq for row in rows if row.message_id is not None]
     if not told:
@@ -123,7 +124,8 @@ def _beside_message(data: JsonObject) -> JsonObject | None:
 
 
 def _message_json(row: AnyRow, told: AnyRow) -> JsonObject:
-    """As `message_of_event` writes it; the content is stored in the same form, with the bytes of files."""
+    """As `message_of_event` writes it; the content is stored in the same form, with the bytes of
+    files."""
     return {
         "id": row.message_id,
         "role": told.role,

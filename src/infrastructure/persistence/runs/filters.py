@@ -1,4 +1,5 @@
-"""Conditions of a `RunFilter` in SQL. What it searches in JSON columns, it compares with their stored text."""
+"""Conditions of a `RunFilter` in SQL. What it searches in JSON columns, it compares with their
+stored text."""
 
 from collections.abc import Iterator
 
@@ -62,8 +63,8 @@ def conditions(
 
 
 def _indexed(wanted: RunFilter) -> ColumnElement[bool] | None:
-    """The condition of the index that has all runs with the statuses, beside those of all runs; None where those with the error
-    are fewer."""
+    """The condition of the index that has all runs with the statuses, beside those of all runs;
+    None where those with the error are fewer."""
     if wanted.are_unfinished:
         return is_unfinished
     statuses = wanted.all_statuses
@@ -95,7 +96,8 @@ def _searches(wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
 
 
 def _has(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-    """Whether the column contains the text. Upper and lower case of ASCII letters are the same, in PostgreSQL of all letters."""
+    """Whether the column contains the text. Upper and lower case of ASCII letters are the same, in
+    PostgreSQL of all letters."""
     return type_coerce(column, Text).icontains(text, autoescape=True)
 
 

@@ -116,7 +116,8 @@ _turn = func.row_number().over(
     partition_by=_first_of_threads.c.organization_id,
     order_by=(_first_of_threads.c.turn, _first_of_threads.c.created_at, _first_of_threads.c.id),
 )
-# In turns of organizations and of their agents: a line that waits for places hides no lost signal of others.
+# In turns of organizations and of their agents: a line that waits for places hides no lost signal
+# of others.
 _claimable = (
     select(_first_of_threads.c.id, _first_of_threads.c.lapses)
     .order_by(_turn, _first_of_threads.c.created_at, _first_of_threads.c.id)
@@ -163,7 +164,8 @@ class SqlRunLeases:
                 after_commit=wake,
             )
         except IntegrityError as error:
-            # The unique index on active runs decides: another worker claimed a run of this thread first.
+            # The unique index on active runs decides: another worker claimed a run of this thread
+            # first.
             if is_duplicate(error):
                 return None
             raise
@@ -172,7 +174,8 @@ class SqlRunLeases:
         thread_id = claim.run.thread_id
         transcript = claim.transcript
         if transcript is None:
-            # The thread belongs to this worker now, so its messages are read outside the claiming transaction.
+            # The thread belongs to this worker now, so its messages are read outside the claiming
+            # transaction.
             transcript = await self._database.read(
                 lambda connection: _read_transcript(connection, thread_id, self._box), scope=claim.run.organization_id
             )

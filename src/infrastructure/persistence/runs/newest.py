@@ -1,4 +1,5 @@
-"""The newest run of a thread or of a client's key: each message of a front end asks for it, by prepared statements."""
+"""The newest run of a thread or of a client's key: each message of a front end asks for it, by
+prepared statements."""
 
 from functools import cache
 from typing import Any

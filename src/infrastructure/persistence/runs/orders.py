@@ -1,4 +1,5 @@
-"""Orders of runs in SQL. Figures have no index, so that the newest runs bound what is sorted by them."""
+"""Orders of runs in SQL. Figures have no index, so that the newest runs bound what is sorted by
+them."""
 
 from sqlalchemy import BigInteger, ColumnElement, Label, cast, func, type_coerce
 

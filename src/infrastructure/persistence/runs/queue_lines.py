@@ -1,4 +1,5 @@
-"""The lines of the queue, and runs that no longer progress, in SQL over the partial index of unfinished runs."""
+"""The lines of the queue, and runs that no longer progress, in SQL over the partial index of
+unfinished runs."""
 
 from datetime import datetime
 

@@ -116,8 +116,8 @@ def state_row(after: Run) -> dict[str, object]:
 
 
 def progress_row(after: Run) -> dict[str, object]:
-    """The columns of `run` that change during execution. The status is left out: SQLite would rewrite the indexes
-    over unfinished runs."""
+    """The columns of `run` that change during execution. The status is left out: SQLite would
+    rewrite the indexes over unfinished runs."""
     usage = after.usage
     return {
         "agent_version": after.agent_version,

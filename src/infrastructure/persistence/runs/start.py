@@ -1,11 +1,12 @@
-"""The transaction that starts a run: idempotency, the thread's unfinished runs, the run and its first event."""
+"""The transaction that starts a run: idempotency, the thread's unfinished runs, the run and its
+first event."""
 
 from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, delete, select, update
 
 from application.runs.idempotency import UsedKey, named_run
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
+from application.runs.new_run import KEY_LIFETIME, IdempotencyKey, NewRun, StartedRun
 from domain.copies import with_changes
 from domain.errors import not_found
 from domain.ids import OrganizationId, RunId
@@ -42,7 +43,8 @@ _insert_request = prepared_insert(run_request)
 
 
 def starts_plainly(new: NewRun) -> bool:
-    """Whether the run starts a new thread without an idempotency key and a bound of the queue, so that nothing is read before."""
+    """Whether the run starts a new thread without an idempotency key and a bound of the queue, so
+    that nothing is read before."""
     free = new.idempotency is None and new.firing is None and not new.admission.is_bounded
     return new.new_thread is not None and free
 
@@ -54,7 +56,8 @@ def may_be_refused_unstored(new: NewRun) -> bool:
 
 
 def refuse_unstored(connection: Connection, new: NewRun) -> None:
-    """Refuse a run for which there is no place, by reading alone. Raises LIMIT `queue_full`, and as `run_of_key`."""
+    """Refuse a run for which there is no place, by reading alone. Raises LIMIT `queue_full`, and as
+    `run_of_key`."""
     key, run_ = new.idempotency, new.run
     if key is None or run_of_key(connection, run_.organization_id, key, at=run_.created_at) is None:
         require_places(connection, new)

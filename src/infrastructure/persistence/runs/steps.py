@@ -1,4 +1,5 @@
-"""Stores a step of a run: first the run's row, which gives the event numbers, then the rest of the step."""
+"""Stores a step of a run: first the run's row, which gives the event numbers, then the rest of the
+step."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -168,8 +169,8 @@ def is_plain(step: Step) -> bool:
 def commit_step(
     connection: Connection, lease: Lease, step: Step, items: SealedItems
 ) -> Stages[tuple[StepOutcome, Run]]:
-    """Store a worker's step; `items` are those of its messages. Returns the outcome and the new run. Raises LeaseLost, or ValueError
-    for settled calls that do not fit."""
+    """Store a worker's step; `items` are those of its messages. Returns the outcome and the new
+    run. Raises LeaseLost, or ValueError for settled calls that do not fit."""
     if step.quarantine is not None:
         lock_thread(
             connection, lease.organization_id, lease.thread_id
@@ -246,7 +247,8 @@ def claim_run(
 
 
 def follow_up(wakeups: Wakeups, changed: Run, *, has_announced: bool = True) -> None:
-    """Notify subscribers of a changed run. `has_announced` is False where no delivery can have been stored."""
+    """Notify subscribers of a changed run. `has_announced` is False where no delivery can have been
+    stored."""
     wakeups.wake(events_topic(changed.id))
     if changed.status.is_terminal or changed.status is RunStatus.REQUIRES_ACTION:
         wakeups.wake(status_topic(changed.id))
@@ -263,8 +265,8 @@ def waker(wakeups: Wakeups, run_id: RunId) -> Callable[[object], None]:
 
 
 def _add_notices_of_calls(connection: Connection, step: Step) -> bool:
-    """Store what a suspended run waits for besides approvals, for the webhook of the inbox. What was stored before stays as it is.
-    Whether there was anything."""
+    """Store what a suspended run waits for besides approvals, for the webhook of the inbox. What
+    was stored before stays as it is. Whether there was anything."""
     moments = [*(event.at for event in step.events), *(entry.at for entry in step.audit)]
     if step.run.status is not RunStatus.REQUIRES_ACTION or not moments:
         return False

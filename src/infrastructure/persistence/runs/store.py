@@ -6,17 +6,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection, bindparam, func, select
 
-from application.runs.ports import (
-    ChangedRun,
-    CountedRuns,
-    IdempotencyKey,
-    NewRun,
-    RunFilter,
-    RunOrder,
-    RunOutcome,
-    StartedRun,
-    control_topic,
-)
+from application.runs.new_run import IdempotencyKey, NewRun, StartedRun
+from application.runs.ports import ChangedRun, CountedRuns, RunFilter, RunOrder, RunOutcome, control_topic
 from application.system.pages import SEARCHED, Page, PageRequest
 from application.system.wakeups import Wakeups
 from domain.ids import OrganizationId, RunId
@@ -69,8 +60,9 @@ Withdraw = Callable[[RunId], None]
 
 class SqlRunStore:
     """The `RunStore` and `RunReader` ports. `submit` submits runs to a queue in the same database,
-    in their transaction; `signal` a queue in this process, after the commit, with the line of the run that was started.
-    `withdraw` is called with each run that ended without a worker. A page looks at `walked` runs where no index has those it wants."""
+    in their transaction; `signal` a queue in this process, after the commit, with the line of the
+    run that was started. `withdraw` is called with each run that ended without a worker. A page
+    looks at `walked` runs where no index has those it wants."""
 
     def __init__(
         self,
@@ -152,8 +144,9 @@ class SqlRunStore:
             *conditions(organization_id, wanted, teams=teams),
         )
         keys = select(run.c.id).where(*all_of)
-        # Row security asks for the organization in both tables, which PostgreSQL takes for two independent conditions: it expects
-        # one run, and would read all requests rather than those of a page.
+        # Row security asks for the organization in both tables, which PostgreSQL takes for two
+        # independent conditions: it expects one run, and would read all requests rather than those
+        # of a page.
         of_runs_alone = keys.get_final_froms() == [run]
 
         walk = None
@@ -239,7 +232,8 @@ class SqlRunStore:
         found = await self._database.read(unit, scope=organization_id)
         if found or after_seq:
             return found
-        # Each run has a first event, unless it moved to another partition, or retention has removed it.
+        # Each run has a first event, unless it moved to another partition, or retention has removed
+        # it.
         return await read_past_changes(self._database, unit, of=run_event.name, scope=organization_id)
 
     async def change(self, organization_id: OrganizationId, run_id: RunId, decide: Decide) -> ChangedRun | None:

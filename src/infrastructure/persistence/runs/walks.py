@@ -1,4 +1,5 @@
-"""Bounds of a page of runs whose conditions have no index: it has what is found among the next runs of the organization."""
+"""Bounds of a page of runs whose conditions have no index: it has what is found among the next runs
+of the organization."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +18,8 @@ _PLACE = (run.c.created_at, run.c.id)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """From the page's cursor over `length` runs of the organization, in the page's order by time."""
+    """From the page's cursor over `length` runs of the organization, in the page's order by
+    time."""
 
     organization_id: OrganizationId
     wanted: RunFilter
@@ -56,8 +58,8 @@ class Walk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The time at which a walk ends, with all runs of this time. The run may be one that the caller does not see, so that the
-    cursor has no id."""
+    """The time at which a walk ends, with all runs of this time. The run may be one that the caller
+    does not see, so that the cursor has no id."""
 
     at: datetime
     sort: Sort

@@ -33,7 +33,8 @@ _move = update(schedule).where(
 
 
 def begin_run(connection: Connection, firing: Firing, begun: Run) -> None:
-    """Advance the schedule because of this run, stored in the same transaction. Raises CONFLICT `schedule_moved`."""
+    """Advance the schedule because of this run, stored in the same transaction. Raises CONFLICT
+    `schedule_moved`."""
     told: dict[str, object] = {
         "last_fired_at": begun.created_at,
         "last_run_id": begun.id,

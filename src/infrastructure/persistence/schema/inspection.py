@@ -1,4 +1,5 @@
-"""Inspects a database without changing it: for `dragoman doctor`, also if the service cannot start."""
+"""Inspects a database without changing it: for `dragoman doctor`, also if the service cannot
+start."""
 
 import sqlite3
 import time
@@ -22,9 +23,10 @@ _STEPS_BETWEEN_LOOKS = 100_000
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseReport:
     """The result. `name` is the database's kind and version, or its path. With `failure`, a
-    sentence, everything else is missing. `revision` is None without a schema, `oldest` is the
-    first upgradable one, `is_older` is for a schema that this version upgrades, `is_compatible` for one of a newer version that works with this one.
-    `clock_ahead_s` compares the server's clock with this machine's.
+    sentence, everything else is missing. `revision` is None without a schema, `oldest` is the first
+    upgradable one, `is_older` is for a schema that this version upgrades, `is_compatible` for one
+    of a newer version that works with this one. `clock_ahead_s` compares the server's clock with
+    this machine's.
     `damage` is SQLite's report about its file, `space` is for SQLite."""
 
     name: str

@@ -23,7 +23,8 @@ _stamp = text("INSERT INTO alembic_version (version_num) VALUES (:revision)")
 
 
 def made_at_once(database_url: str) -> bool:
-    """Whether the database was empty and now has the schema. Raises UNAVAILABLE `storage_unavailable`."""
+    """Whether the database was empty and now has the schema. Raises UNAVAILABLE
+    `storage_unavailable`."""
     script = SCRIPT.read_text(encoding="utf-8")
     if revision_of(script) != HEAD:
         return False

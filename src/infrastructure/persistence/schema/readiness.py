@@ -1,4 +1,5 @@
-"""Checks whether the database answers and accepts writes, and whether its schema works with this code."""
+"""Checks whether the database answers and accepts writes, and whether its schema works with this
+code."""
 
 import asyncio
 
@@ -21,8 +22,9 @@ class DatabaseReadiness:
         self._database = database
 
     async def problems(self) -> tuple[Obstacle, ...]:
-        """`database` if it does not answer in time or accept writes, or its disk is full; `migrations` if this code does
-        not work with its schema, `queue` for that of the run queue; empty when ready."""
+        """`database` if it does not answer in time or accept writes, or its disk is full;
+        `migrations` if this code does not work with its schema, `queue` for that of the run queue;
+        empty when ready."""
         known = self._database.obstacle()
         if known is not None:
             return (Obstacle(part="database", detail=known),)
@@ -30,7 +32,8 @@ class DatabaseReadiness:
             async with asyncio.timeout(PATIENCE_S):
                 found = await self._database.read(_schema_problems, scope=SYSTEM)
                 if not any(obstacle.part == "migrations" for obstacle in found):
-                    # Only a write proves that writes work: starting a transaction does not touch the disk.
+                    # Only a write proves that writes work: starting a transaction does not touch
+                    # the disk.
                     await self._database.write(_rewrite, scope=SYSTEM)
         except (TimeoutError, ServiceError):
             return (Obstacle(part="database", detail="The database does not answer in time, or cannot be written to."),)

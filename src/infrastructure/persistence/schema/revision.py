@@ -1,4 +1,5 @@
-"""The revision of a database: one query, so that a start on a current database does not import Alembic."""
+"""The revision of a database: one query, so that a start on a current database does not import
+Alembic."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,8 @@ WORKS_WITH = (
     "0104",
     "0111",
 )
-"""Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last contract step. See ADR 0085."""
+"""Revisions whose code works with the tables of HEAD: HEAD, and those before it down to the last
+contract step. See ADR 0085."""
 OLDER = (
     "0031",
     "0032",
@@ -70,7 +72,8 @@ OLDER = (
 )
 """Revisions before those of WORKS_WITH."""
 FIRST = OLDER[0]
-"""The oldest revision that can be upgraded. Those before it have lower numbers, and no later one has."""
+"""The oldest revision that can be upgraded. Those before it have lower numbers, and no later one
+has."""
 
 _stored = text("SELECT * FROM alembic_version")  # older schemas have one column
 _declare = text("UPDATE alembic_version SET works_with = :revisions")
@@ -79,7 +82,8 @@ _POSTGRES = ("postgres:", "postgresql:", "postgresql+psycopg:")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSchema:
-    """The revisions that a database has (one, or none), and those whose code works with it, itself last."""
+    """The revisions that a database has (one, or none), and those whose code works with it, itself
+    last."""
 
     revisions: tuple[str, ...] = ()
     works_with: tuple[str, ...] = ()
@@ -91,7 +95,8 @@ class StoredSchema:
 
     @property
     def is_older(self) -> bool:
-        """Whether this code upgrades it. Numbers of revisions do not tell: they are not in order."""
+        """Whether this code upgrades it. Numbers of revisions do not tell: they are not in
+        order."""
         return (
             bool(self.revisions)
             and {HEAD}.isdisjoint(self.revisions)
@@ -105,7 +110,8 @@ class StoredSchema:
 
 
 def is_current(database_url: str) -> bool:
-    """Whether this code works with the schema as it is. Raises UNAVAILABLE `storage_unavailable`."""
+    """Whether this code works with the schema as it is. Raises UNAVAILABLE
+    `storage_unavailable`."""
     engine = plain_engine(database_url)
     try:
         with engine.connect() as connection:
@@ -138,7 +144,8 @@ def declare_code(connection: Connection) -> None:
 
 
 def plain_engine(database_url: str) -> Engine:
-    """An engine without a pool, for single tasks; its transactions include schema changes on SQLite."""
+    """An engine without a pool, for single tasks; its transactions include schema changes on
+    SQLite."""
     if database_url.startswith(_POSTGRES):
         return create_engine(driver_url(database_url), poolclass=NullPool, hide_parameters=True)
     engine = create_engine(database_url, poolclass=NullPool, hide_parameters=True)

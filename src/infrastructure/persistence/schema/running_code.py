@@ -1,5 +1,5 @@
-"""Code that runs on a database while it is upgraded. Connections to PostgreSQL are called by the revision of their process, which
-every user of the server may read."""
+"""Code that runs on a database while it is upgraded. Connections to PostgreSQL are called by the
+revision of their process, which every user of the server may read."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,8 @@ _names = text(
 
 
 def running_revisions(connection: Connection) -> tuple[str, ...]:
-    """The revisions, sorted; none on SQLite, and none of processes whose address of the database names them otherwise."""
+    """The revisions, sorted; none on SQLite, and none of processes whose address of the database
+    names them otherwise."""
     if connection.dialect.name == "sqlite":
         return ()
     names = connection.execute(_names, {"name": _NAME}).scalars()
@@ -27,8 +28,9 @@ def running_revisions(connection: Connection) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradePlan:
-    """What `upgrade` does to a database. `pending` are the revisions that it applies, `running` those of processes that are
-    connected, `must_stop` those of them whose code does not work with the new schema. On SQLite nothing else is connected."""
+    """What `upgrade` does to a database. `pending` are the revisions that it applies, `running`
+    those of processes that are connected, `must_stop` those of them whose code does not work with
+    the new schema. On SQLite nothing else is connected."""
 
     stored: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()

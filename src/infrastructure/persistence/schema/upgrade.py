@@ -30,7 +30,8 @@ _MIGRATIONS = Path(__file__).parents[1] / "migrations"
 _LOCK = 0x64726D6E
 """Key of the advisory lock: of several starting processes, one migrates."""
 _LOCK_TIMEOUT = text("SET LOCAL lock_timeout = '3s'")
-"""A change of a table waits for transactions that use it, and all later ones wait behind the change."""
+"""A change of a table waits for transactions that use it, and all later ones wait behind the
+change."""
 _TRIES = 20
 _IN_USE = frozenset({"55P03", "40P01"})
 """lock_not_available and deadlock_detected (PostgreSQL, Appendix A)."""
@@ -43,10 +44,12 @@ def plan(database_url: str) -> UpgradePlan:
 
 
 def upgrade(database_url: str, *, despite_running: bool = False) -> bool:
-    """Apply missing revisions in one transaction. False if none was missing, or if a newer version has upgraded the database to
-    a schema that works with this code. Raises UNAVAILABLE `storage_unavailable`, `schema_too_old` for a database below the first
-    revision, `schema_unknown` for one that newer code has made unusable for this code, and CONFLICT `older_processes_running`
-    if running processes could not work with the new schema, unless `despite_running`."""
+    """Apply missing revisions in one transaction. False if none was missing, or if a newer version
+    has upgraded the database to a schema that works with this code. Raises UNAVAILABLE
+    `storage_unavailable`, `schema_too_old` for a database below the first revision,
+    `schema_unknown` for one that newer code has made unusable for this code, and CONFLICT
+    `older_processes_running` if running processes could not work with the new schema, unless
+    `despite_running`."""
     for _ in range(_TRIES - 1):
         with suppress(_TableInUse):
             return _upgraded(database_url, despite_running=despite_running, is_last=False)

@@ -1,4 +1,5 @@
-"""Re-encryption of the provider's items of messages. Their rows name the key, so that a step reads only what it renews."""
+"""Re-encryption of the provider's items of messages. Their rows name the key, so that a step reads
+only what it renews."""
 
 from collections.abc import Mapping
 
@@ -29,8 +30,8 @@ def count_stale_items(connection: Connection, box: KeyedBox) -> int:
 
 
 def renew_items(connection: Connection, box: KeyedBox, limit: int) -> int:
-    """Encrypt some items with the newest key. Items that no key decrypts are removed: their messages are sent neutrally
-    already. Returns the number of messages."""
+    """Encrypt some items with the newest key. Items that no key decrypts are removed: their
+    messages are sent neutrally already. Returns the number of messages."""
     newest = key_name(box)
     rows = connection.execute(_stale, {"newest": newest, "at_most": min(limit, ITEMS_IN_A_STEP)}).all()
     for row in rows:

@@ -1,5 +1,5 @@
-"""All encrypted columns of the schema, and their re-encryption after a key change. Items of messages, which are many and
-large: `rotated_items.py`."""
+"""All encrypted columns of the schema, and their re-encryption after a key change. Items of
+messages, which are many and large: `rotated_items.py`."""
 
 from typing import Any, Protocol
 
@@ -58,7 +58,8 @@ stored again, and its seals are distinguished by its id."""
 
 
 class RotatingBox(KeyedBox, Protocol):
-    """Encrypts with the newest of its keys. `decrypt` raises INTERNAL `secret_undecryptable` without the matching key."""
+    """Encrypts with the newest of its keys. `decrypt` raises INTERNAL `secret_undecryptable`
+    without the matching key."""
 
     def is_current(self, sealed: bytes, /) -> bool:
         """Whether a value is encrypted with the newest key."""

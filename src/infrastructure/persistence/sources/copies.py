@@ -1,5 +1,5 @@
-"""Copies of a source's bytes and text that never leave the database: some in a transaction, so that a large file does not
-block others."""
+"""Copies of a source's bytes and text that never leave the database: some in a transaction, so that
+a large file does not block others."""
 
 from sqlalchemy import Connection, Table, bindparam, insert, select
 

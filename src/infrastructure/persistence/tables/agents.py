@@ -6,8 +6,9 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The name of an active agent is unique; a deleted agent stays for its runs. `max_running` and `team` are those of the newest
-# version: for the queue, which reads the first for each line of waiting runs, and for lists.
+# The name of an active agent is unique; a deleted agent stays for its runs. `max_running` and
+# `team` are those of the newest version: for the queue, which reads the first for each line of
+# waiting runs, and for lists.
 agent = Table(
     "agent",
     metadata,

@@ -54,7 +54,8 @@ audit_seal = Table(
     sqlite_with_rowid=False,
 )
 
-# The signed end of each chain, and its start after retention. Sealers take turns by locking this row.
+# The signed end of each chain, and its start after retention. Sealers take turns by locking this
+# row.
 audit_head = Table(
     "audit_head",
     metadata,

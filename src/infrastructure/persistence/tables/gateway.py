@@ -30,7 +30,8 @@ gateway_session = Table(
     Index(None, "organization_id", "created_at", "id"),
 )
 
-# What people granted to OAuth clients: one row for each session with a `client_id`. Codes and tokens are hashes.
+# What people granted to OAuth clients: one row for each session with a `client_id`. Codes and
+# tokens are hashes.
 gateway_grant = Table(
     "gateway_grant",
     metadata,

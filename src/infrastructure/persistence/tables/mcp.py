@@ -6,8 +6,8 @@ from infrastructure.persistence.columns.column_types import JsonText, Moment, Pl
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# `secrets` is the encrypted JSON of env and headers; `config` is the rest, with the names of their secrets.
-# `team` repeats that of `config` for lists.
+# `secrets` is the encrypted JSON of env and headers; `config` is the rest, with the names of their
+# secrets. `team` repeats that of `config` for lists.
 mcp_server = Table(
     "mcp_server",
     metadata,
@@ -29,7 +29,8 @@ mcp_server = Table(
     Index(None, "organization_id", "created_at", "id"),
 )
 
-# The newest catalog of a server; its tools are in mcp_tool_definition. `revision` counts its changes.
+# The newest catalog of a server; its tools are in mcp_tool_definition. `revision` counts its
+# changes.
 mcp_server_state = Table(
     "mcp_server_state",
     metadata,
@@ -42,7 +43,8 @@ mcp_server_state = Table(
 )
 
 # `standing` is null for an approved tool. `new`: never approved. `changed`: `approved_definition`
-# was approved. `dormant`: approved, but not listed now. `rejection`: a person has refused the definition of a `new` or `changed` one.
+# was approved. `dormant`: approved, but not listed now. `rejection`: a person has refused the
+# definition of a `new` or `changed` one.
 mcp_tool_definition = Table(
     "mcp_tool_definition",
     metadata,

@@ -5,8 +5,9 @@ from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, Table
 from infrastructure.persistence.columns.column_types import JsonText, Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 
-# The key is encrypted in `api_key`, or in the secret `secret_name`, or missing. Keys of deployments are encrypted
-# in `deployment_keys`, by the deployment's name; names of their secrets are in `deployments`.
+# The key is encrypted in `api_key`, or in the secret `secret_name`, or missing. Keys of deployments
+# are encrypted in `deployment_keys`, by the deployment's name; names of their secrets are in
+# `deployments`.
 model_provider = Table(
     "model_provider",
     metadata,

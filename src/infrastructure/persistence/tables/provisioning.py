@@ -1,4 +1,5 @@
-"""Tables of people and groups: what directories manage by SCIM, and groups that organizations manage."""
+"""Tables of people and groups: what directories manage by SCIM, and groups that organizations
+manage."""
 
 from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, PrimaryKeyConstraint, Table, UniqueConstraint
 

@@ -121,7 +121,8 @@ run_request = Table(
     partial_index("ix_run_request_history_key", "organization_id", "history_key", where="history_key IS NOT NULL"),
 )
 
-# An event about a message of the same step has its `message_id`; `data` is then the remaining content, or NULL.
+# An event about a message of the same step has its `message_id`; `data` is then the remaining
+# content, or NULL.
 run_event = Table(
     "run_event",
     metadata,

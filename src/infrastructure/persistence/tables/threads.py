@@ -30,8 +30,9 @@ thread = Table(
 )
 
 # `position` counts from 1 in each thread, which has one writer: the holder of the lease on its
-# active run, or of the thread's lock. A fork has copies of messages with their ids and positions. `provider_items` is encrypted with the key that `items_key` names; it is the last
-# column, so that SQLite reads the others without it.
+# active run, or of the thread's lock. A fork has copies of messages with their ids and positions.
+# `provider_items` is encrypted with the key that `items_key` names; it is the last column, so that
+# SQLite reads the others without it.
 message = Table(
     "message",
     metadata,

@@ -1,4 +1,5 @@
-"""Tables of usage by models, by who started runs and by tools, and of reservations against daily budgets."""
+"""Tables of usage by models, by who started runs and by tools, and of reservations against daily
+budgets."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey, Index, Integer, Table
 

@@ -6,7 +6,8 @@ from infrastructure.persistence.columns.column_types import Moment, PlainText
 from infrastructure.persistence.tables.naming import metadata
 from infrastructure.persistence.tables.partial import partial_index
 
-# The URL is in run_request.webhook_url, in push_config, or, of what waits for people, in the secret that `receiver` names. During `delivering`, the delivering process is lost after
+# The URL is in run_request.webhook_url, in push_config, or, of what waits for people, in the secret
+# that `receiver` names. During `delivering`, the delivering process is lost after
 # `next_attempt_at`.
 webhook_delivery = Table(
     "webhook_delivery",

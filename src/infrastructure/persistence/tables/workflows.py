@@ -88,7 +88,8 @@ workflow_run = Table(
     ),
 )
 
-# A node `waits_for` an agent's run that was suspended when its newest event had the number `waits_seq`.
+# A node `waits_for` an agent's run that was suspended when its newest event had the number
+# `waits_seq`.
 workflow_node_run = Table(
     "workflow_node_run",
     metadata,

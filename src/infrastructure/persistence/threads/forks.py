@@ -19,7 +19,8 @@ _copied = select(*[_changed.get(column.name, column).label(column.name) for colu
 
 
 def add_fork(connection: Connection, new: Thread, point: ForkPoint) -> Message | None:
-    """As `ThreadStore.fork`. Items stay sealed: they are bound to the message's id, which the copy has."""
+    """As `ThreadStore.fork`. Items stay sealed: they are bound to the message's id, which the copy
+    has."""
     locked = locked_team(connection, new.organization_id, point.thread_id)
     # It may have been given to a team since it was read.
     if locked is None or locked.name != new.team:

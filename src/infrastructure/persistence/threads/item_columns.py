@@ -1,4 +1,5 @@
-"""The provider's items of messages, encrypted: columns `items_key` and `provider_items` of `message`."""
+"""The provider's items of messages, encrypted: columns `items_key` and `provider_items` of
+`message`."""
 
 import asyncio
 import logging
@@ -50,8 +51,8 @@ def _sealed(organization_id: OrganizationId, messages: Sequence[Message], box: K
 
 
 def items_of(row: AnyRow, box: KeyedBox) -> ProviderItems | None:
-    """The items of a row. None for items that cannot be decrypted or are of another message: the message is then sent
-    neutrally."""
+    """The items of a row. None for items that cannot be decrypted or are of another message: the
+    message is then sent neutrally."""
     if row.provider_items is None:
         return None
     bound_to = _bound_to(OrganizationId(row.organization_id), MessageId(row.id))

@@ -26,8 +26,9 @@ opening_column = _first.label("opening")
 
 
 def opening_has(search: str) -> ColumnElement[bool]:
-    """Whether the beginning has the text somewhere. Upper and lower case of ASCII letters are the same, in PostgreSQL of
-    all letters. Names and media types of files right after the first text count as part of it."""
+    """Whether the beginning has the text somewhere. Upper and lower case of ASCII letters are the
+    same, in PostgreSQL of all letters. Names and media types of files right after the first text
+    count as part of it."""
     return func.replace(_first, _TEXT, "").icontains(encode(search)[1:-1], autoescape=True)
 
 

@@ -14,7 +14,8 @@ _of_others = (
 
 
 def refuse_if_run_by_others(connection: Connection, thread_id: ThreadId, runner: ApiKeyId | None) -> None:
-    """Raise FORBIDDEN `thread_not_yours` if another key than `runner` has run agents on the thread."""
+    """Raise FORBIDDEN `thread_not_yours` if another key than `runner` has run agents on the
+    thread."""
     if runner is None:
         return
     if connection.execute(_of_others, {"thread_id": thread_id, "key_id": runner}).first() is not None:

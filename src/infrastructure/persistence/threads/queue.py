@@ -1,4 +1,5 @@
-"""The unfinished runs of a thread, and the lock under which one transaction at a time decides about them."""
+"""The unfinished runs of a thread, and the lock under which one transaction at a time decides about
+them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from infrastructure.persistence.columns.paging import AnyRow
 from infrastructure.persistence.engine.prepared import Prepared
 from infrastructure.persistence.tables import run, thread
 
-# Literal in the statements, in the order of the index's condition: SQLite requires this for a partial index.
+# Literal in the statements, in the order of the index's condition: SQLite requires this for a
+# partial index.
 _statuses = [RunStatus.QUEUED.value, RunStatus.IN_PROGRESS.value, RunStatus.REQUIRES_ACTION.value]
 
 
@@ -69,7 +71,8 @@ _quarantined = select(thread.c.quarantined_by).where(
 
 
 def lock_thread(connection: Connection, organization_id: OrganizationId, thread_id: ThreadId) -> bool:
-    """Prevent other transactions from starting, claiming or ending runs of the thread. False without the thread.
+    """Prevent other transactions from starting, claiming or ending runs of the thread. False
+    without the thread.
 
     Always taken before any run is touched, to avoid deadlocks. SQLite has one writer, so only
     the thread's existence is checked.

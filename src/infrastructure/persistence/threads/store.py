@@ -28,7 +28,8 @@ from infrastructure.persistence.threads.source_removal import hide_sources, remo
 _get = select(thread).where(
     thread.c.organization_id == bindparam("organization_id"), thread.c.id == bindparam("thread_id")
 )
-# `coalesce`, so that SQLite does not walk the organization's threads: those in quarantine have a small index.
+# `coalesce`, so that SQLite does not walk the organization's threads: those in quarantine have a
+# small index.
 quarantined = (
     select(thread)
     .where(

@@ -1,4 +1,5 @@
-"""Condition on what counts for a user: what they started themselves or as others, and with keys that they made."""
+"""Condition on what counts for a user: what they started themselves or as others, and with keys
+that they made."""
 
 from sqlalchemy import ColumnElement, bindparam, or_, select
 

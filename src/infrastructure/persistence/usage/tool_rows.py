@@ -25,7 +25,8 @@ Sums = dict[tuple[int, str], list[int]]
 
 
 def sums_of_calls(entries: Iterable[Entry]) -> Sums:
-    """The sums of the entries that are outcomes of calls. What is no such entry, or has no readable values, is left out."""
+    """The sums of the entries that are outcomes of calls. What is no such entry, or has no readable
+    values, is left out."""
     sums: Sums = {}
     for entry in entries:
         action, at, tool, duration = entry[_ACTION], entry[_AT], entry[_TOOL], entry[_DURATION]
@@ -40,7 +41,8 @@ def sums_of_calls(entries: Iterable[Entry]) -> Sums:
 
 
 def add_calls_of_tools(connection: Connection, organization_id: OrganizationId, sums: Sums) -> None:
-    """Add them in the transaction that seals their entries: each entry is sealed once, so each call is counted once."""
+    """Add them in the transaction that seals their entries: each entry is sealed once, so each call
+    is counted once."""
     if sums:
         rows: list[dict[str, object]] = [
             {"organization_id": organization_id, "day": day, "tool": tool, **dict(zip(SUMMED, figures, strict=True))}

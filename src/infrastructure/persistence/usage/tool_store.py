@@ -69,8 +69,9 @@ def _grouped(organization_id: OrganizationId, wanted: ToolUsageFilter) -> Select
 
 
 def _seen_tools(teams: Teams) -> tuple[ColumnElement[bool], ...]:
-    """Tools of seen servers and agents by their names, and the service's own. Who does not see all teams loses what does not
-    say whose it is: tools of workflows and of clients, and names that were fitted to the limits."""
+    """Tools of seen servers and agents by their names, and the service's own. Who does not see all
+    teams loses what does not say whose it is: tools of workflows and of clients, and names that
+    were fitted to the limits."""
     if teams is None:
         return ()
     is_of_server, is_agent = (

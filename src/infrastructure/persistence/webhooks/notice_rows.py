@@ -20,7 +20,8 @@ def _given(name: str) -> ColumnElement[Any]:
     return cast(bindparam(f"new_{name}", type_=type_), type_)
 
 
-# Where the organization has no such webhook, nothing is stored: one statement, in the transaction of the change.
+# Where the organization has no such webhook, nothing is stored: one statement, in the transaction
+# of the change.
 _insert = (
     upsert(webhook_delivery)
     .from_select(

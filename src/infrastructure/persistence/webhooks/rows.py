@@ -63,8 +63,8 @@ def ask_push_receivers(connection: Connection, run_id: RunId) -> Callable[[], Pu
 def add_announcements(
     connection: Connection, run: Run, events: Sequence[NewEvent], *, last_seq: int, pushes: PushReceivers
 ) -> bool:
-    """Store a delivery of each event that the run's webhook and its push configs are sent; `run` is the state after
-    them. Whether there was any."""
+    """Store a delivery of each event that the run's webhook and its push configs are sent; `run` is
+    the state after them. Whether there was any."""
     announcements = announced(run, events, last_seq=last_seq)
     announcements += pushed(run, events, last_seq=last_seq, configs=pushes)
     add_deliveries(connection, announcements)

@@ -1,4 +1,5 @@
-"""Webhook deliveries in SQL. A change of the row claims a delivery; nothing stays locked afterwards."""
+"""Webhook deliveries in SQL. A change of the row claims a delivery; nothing stays locked
+afterwards."""
 
 import logging
 from collections.abc import Mapping
@@ -111,7 +112,8 @@ class SqlWebhookDeliveryStore:
     async def claim(
         self, *, at: datetime, until: datetime, limit: int, per_lane: int, busy: Mapping[Lane, int]
     ) -> tuple[ClaimedDelivery, ...]:
-        """Claim due deliveries. Ones with unreadable contents are skipped for an hour and delay no others."""
+        """Claim due deliveries. Ones with unreadable contents are skipped for an hour and delay no
+        others."""
         room = {_lane_key(lane): per_lane - count for lane, count in busy.items()}
         wanted = {
             "moment": at,

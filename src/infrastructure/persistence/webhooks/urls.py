@@ -1,4 +1,5 @@
-"""URLs of webhooks, which may contain secrets: encrypted in a separate column beside the readable note."""
+"""URLs of webhooks, which may contain secrets: encrypted in a separate column beside the readable
+note."""
 
 from domain.json_value import JsonObject
 from domain.runs.webhook import Webhook, WebhookNote

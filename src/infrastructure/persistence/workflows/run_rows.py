@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection, bindparam, select, update
 
 from application.runs.idempotency import idempotency_key_reused
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey
+from application.runs.new_run import KEY_LIFETIME, IdempotencyKey
 from domain.ids import OrganizationId
 from domain.workflows.execution import NodeRun
 from domain.workflows.run import (

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
 
-from application.runs.ports import IdempotencyKey, LeaseLost
+from application.runs.new_run import IdempotencyKey
+from application.runs.ports import LeaseLost
 from application.system.pages import Page, PageRequest
 from application.system.wakeups import Wakeups
 from application.webhooks.notices import of_questions
@@ -117,8 +118,8 @@ _claimable = (
 
 
 def conditions(organization_id: OrganizationId, wanted: WorkflowRunFilter) -> Iterator[ColumnElement[bool]]:
-    """All of them must hold. With `coalesce`, SQLite reads the small index of unfinished runs and not all runs of the
-    organization."""
+    """All of them must hold. With `coalesce`, SQLite reads the small index of unfinished runs and
+    not all runs of the organization."""
     is_open = wanted.is_unfinished or (wanted.status is not None and not wanted.status.is_terminal)
     yield (func.coalesce(_RUN.organization_id, "") if is_open else _RUN.organization_id) == organization_id
     if is_open:

@@ -1,4 +1,5 @@
-"""Registered tools of workflow runs in SQL. They are written and removed in the transactions of their run."""
+"""Registered tools of workflow runs in SQL. They are written and removed in the transactions of
+their run."""
 
 from datetime import datetime
 
@@ -61,7 +62,8 @@ class SqlWorkflowToolStore:
 
 
 def put_tools(connection: Connection, tools: tuple[RegisteredTool, ...]) -> None:
-    """Store tools of a run whose row the caller has locked; one that is registered once more replaces the former."""
+    """Store tools of a run whose row the caller has locked; one that is registered once more
+    replaces the former."""
     if tools:
         connection.execute(
             _put,

@@ -1,1 +1,2 @@
-"""A bridge for editors: the Agent Client Protocol over stdin and stdout, on the service's HTTP API."""
+"""A bridge for editors: the Agent Client Protocol over stdin and stdout, on the service's HTTP
+API."""

@@ -27,12 +27,13 @@ _CAPABILITIES: JsonObject = {
 
 class AcpBridge:
     """Rules:
-    - A session is a thread of the agent; the client's directory is stored in its metadata and not read. MCP servers of the
-      client are not connected: the agent has its own, under its policy.
-    - A session has one prompt at a time. A prompt finishes an unfinished run of the thread first, and asks what that waits for.
-      However that run ends, the prompt's own one starts, except after a cancellation.
-    - The run continues without the editor; a later session on the thread shows what became of it: a loaded one what is not
-      in the messages, a resumed one the unfinished run from its beginning.
+    - A session is a thread of the agent; the client's directory is stored in its metadata and not
+      read. MCP servers of the client are not connected: the agent has its own, under its policy.
+    - A session has one prompt at a time. A prompt finishes an unfinished run of the thread first,
+      and asks what that waits for. However that run ends, the prompt's own one starts, except after
+      a cancellation.
+    - The run continues without the editor; a later session on the thread shows what became of it: a
+      loaded one what is not in the messages, a resumed one the unfinished run from its beginning.
     """
 
     def __init__(self, *, api: ServiceApi, peer: Peer, agent: str, version: str) -> None:
@@ -123,7 +124,8 @@ class AcpBridge:
         return read_as(RunView, run)["id"]
 
     async def _unfinished(self, session_id: str) -> list[RunView]:
-        """In order. They are among the newest, because runs of a thread are executed one after the other."""
+        """In order. They are among the newest, because runs of a thread are executed one after the
+        other."""
         newest: Query = {"thread_id": session_id, "limit": PAGE_SIZE}
         page = await persistently(lambda: self._api.get(path_to("runs"), newest), attempts=RECONNECTS)
         runs = [run for run in entries_of(RunView, page) if run["status"] in _UNFINISHED]

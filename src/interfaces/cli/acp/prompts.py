@@ -1,4 +1,5 @@
-"""Content of ACP as parts of a message, and messages as updates of a session (ACP, protocol/content and protocol/tool-calls). Pure."""
+"""Content of ACP as parts of a message, and messages as updates of a session (ACP, protocol/content
+and protocol/tool-calls). Pure."""
 
 from collections.abc import Iterator
 from typing import cast

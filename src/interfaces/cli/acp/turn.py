@@ -1,4 +1,5 @@
-"""One prompt: the run's events as updates of the session, its pending calls as requests for permission."""
+"""One prompt: the run's events as updates of the session, its pending calls as requests for
+permission."""
 
 import asyncio
 from contextlib import aclosing
@@ -16,7 +17,8 @@ from interfaces.http.runs.views import RunView
 from interfaces.http.threads.views import MessageView
 
 RECONNECTS = 30
-"""Attempts in a row, with growing pauses: a service that is started again within some minutes is found."""
+"""Attempts in a row, with growing pauses: a service that is started again within some minutes is
+found."""
 _DISPLAYED = "Tool has been displayed successfully"
 _ALLOW, _REJECT = "allow", "reject"
 _OPTIONS: list[JsonValue] = [
@@ -45,8 +47,8 @@ class TurnEvent:
 
 @dataclass(slots=True)
 class Shown:
-    """What a session has shown of its thread: whole messages, messages in part, calls and ended calls by id, and for each run
-    the last event."""
+    """What a session has shown of its thread: whole messages, messages in part, calls and ended
+    calls by id, and for each run the last event."""
 
     messages: set[str] = field(default_factory=set)
     streamed: set[str] = field(default_factory=set)
@@ -65,11 +67,14 @@ class Shown:
 
 class Turn:
     """Rules:
-    - Each event is shown once, in order, over as many connections as needed. What the session has shown before is not shown again.
-    - A call that requires approval is asked about; the answer decides the approval that was asked about, and no later one of
-      the same call. One that was decided elsewhere meanwhile is not decided again.
+    - Each event is shown once, in order, over as many connections as needed. What the session has
+      shown before is not shown again.
+    - A call that requires approval is asked about; the answer decides the approval that was asked
+      about, and no later one of the same call. One that was decided elsewhere meanwhile is not
+      decided again.
     - Questions of MCP servers are declined. Client tools count as displayed.
-    - A cancellation cancels the run, as soon as the service answers, and withdraws what is being asked.
+    - A cancellation cancels the run, as soon as the service answers, and withdraws what is being
+      asked.
     """
 
     def __init__(self, *, api: ServiceApi, peer: Peer, session_id: str, shown: Shown) -> None:
@@ -87,7 +92,8 @@ class Turn:
         return self._cancelled.is_set()
 
     async def follow(self, run_id: str) -> RunView:
-        """Show a run to its end; the run as it ended. Raises ApiProblem, also for a refused cancellation."""
+        """Show a run to its end; the run as it ended. Raises ApiProblem, also for a refused
+        cancellation."""
         cancelling = asyncio.create_task(self._cancelled_run(run_id))
         following = asyncio.create_task(self._followed(run_id, cancelling))
         try:

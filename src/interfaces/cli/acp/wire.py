@@ -1,4 +1,5 @@
-"""JSON-RPC 2.0 over two byte streams, a message on each line, with requests in both directions (ACP, protocol/transports)."""
+"""JSON-RPC 2.0 over two byte streams, a message on each line, with requests in both directions
+(ACP, protocol/transports)."""
 
 import asyncio
 import json
@@ -28,8 +29,9 @@ class RpcFailure(Exception):
 
 
 class Peer:
-    """The other side of the connection. A request is handled in a task, a notification at once, in order. A fault of a handler
-    is logged on stderr and ends neither: the request gets an error as its answer."""
+    """The other side of the connection. A request is handled in a task, a notification at once, in
+    order. A fault of a handler is logged on stderr and ends neither: the request gets an error as
+    its answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -40,7 +42,8 @@ class Peer:
         self._running: set[asyncio.Task[None]] = set()
 
     async def serve(self, handler: Handler) -> None:
-        """Handle messages until the other side closes the connection; then what does not end at once is cancelled."""
+        """Handle messages until the other side closes the connection; then what does not end at
+        once is cancelled."""
         try:
             while line := await self._line():
                 await self._received(line, handler)

@@ -71,8 +71,8 @@ def set_account_secrets(
     slug: ServerArgument,
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of the secrets; all if absent.")] = None,
 ) -> None:
-    """Give or replace your secrets for an MCP server. Values are prompted for, or one is read from a pipe; they cannot be
-    read back."""
+    """Give or replace your secrets for an MCP server. Values are prompted for, or one is read from
+    a pipe; they cannot be read back."""
     session = session_of(context)
 
     async def give(api: ServiceApi) -> None:
@@ -96,7 +96,8 @@ def set_account_secrets(
 
 @account_app.command("disconnect", epilog="Example: dragoman account disconnect tickets")
 def disconnect_account(context: typer.Context, slug: ServerArgument) -> None:
-    """Delete your tokens or secrets for an MCP server. Runs that need them wait until you connect again."""
+    """Delete your tokens or secrets for an MCP server. Runs that need them wait until you connect
+    again."""
     session_of(context).delete(path_to("me", "accounts", slug), f"Disconnected your account at {slug}.")
 
 

@@ -16,8 +16,8 @@ def acp(
         str, typer.Option("--agent", metavar="NAME", help="The agent, by name or id.", autocompletion=AGENTS)
     ],
 ) -> None:
-    """Serve an agent to an editor over the Agent Client Protocol. The editor starts this command and speaks with it over stdin and
-    stdout."""
+    """Serve an agent to an editor over the Agent Client Protocol. The editor starts this command
+    and speaks with it over stdin and stdout."""
 
     async def serve(api: ServiceApi) -> None:
         from importlib.metadata import version

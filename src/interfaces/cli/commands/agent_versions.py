@@ -22,7 +22,8 @@ def enable_agent(context: typer.Context, agent: AgentArgument, as_json: JsonFlag
 
 
 def disable_agent(context: typer.Context, agent: AgentArgument, as_json: JsonFlag = False) -> None:
-    """Reject new runs of an agent. Runs in progress continue; `dragoman run cancel --agent` stops them."""
+    """Reject new runs of an agent. Runs in progress continue; `dragoman run cancel --agent` stops
+    them."""
     _change(context, agent, {"enabled": False}, "disabled", as_json=as_json)
 
 
@@ -58,7 +59,8 @@ def roll_back(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Save the settings of an earlier version as the newest one. The name and the canary tokens stay."""
+    """Save the settings of an earlier version as the newest one. The name and the canary tokens
+    stay."""
     session = session_of(context)
 
     async def restore(api: ServiceApi) -> None:

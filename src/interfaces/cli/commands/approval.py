@@ -82,7 +82,8 @@ def list_approvals(
 
 @approval_app.command("show", epilog="Example: dragoman approval show apr_0123")
 def show_approval(context: typer.Context, approval_id: ApprovalArgument, as_json: JsonFlag = False) -> None:
-    """Show an approval with all arguments of the call. It says why the call requires approval, and what was decided."""
+    """Show an approval with all arguments of the call. It says why the call requires approval, and
+    what was decided."""
     session = session_of(context)
     session.show_named(
         ApprovalView,

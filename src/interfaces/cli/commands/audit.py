@@ -159,8 +159,8 @@ def export_events(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="No effect: an export has one JSON object per line.")] = False,
 ) -> None:
-    """Print audit events as lines of JSON. They are in the order of their seals, each with its number and
-    seal."""
+    """Print audit events as lines of JSON. They are in the order of their seals, each with its
+    number and seal."""
     session = session_of(context)
     conditions = _Conditions(
         actor=actor, resource=resource, run_id=run_id, tool=tool, server=server, since=since, until=until

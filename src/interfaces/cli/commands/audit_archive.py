@@ -26,8 +26,9 @@ def verify_archive(terminal: Terminal, directory: Path, *, as_json: bool) -> Non
 
 
 def audit_report(directory: Path) -> ArchiveReport:
-    """Checks the entries with the secret keys of the settings. Raises BadUsage without the directory, and
-    CommandFailure without the keys: a check makes none, which would hide that they are lost."""
+    """Checks the entries with the secret keys of the settings. Raises BadUsage without the
+    directory, and CommandFailure without the keys: a check makes none, which would hide that they
+    are lost."""
     import asyncio
 
     from infrastructure.container import Container

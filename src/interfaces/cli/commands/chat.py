@@ -37,8 +37,9 @@ def chat(
         ),
     ] = None,
 ) -> None:
-    """Chat with an agent, and decide about its calls. Messages are read line by line from the terminal or a pipe. A call that requires approval
-    is shown with its arguments, and is approved, edited or denied before the chat continues."""
+    """Chat with an agent, and decide about its calls. Messages are read line by line from the
+    terminal or a pipe. A call that requires approval is shown with its arguments, and is approved,
+    edited or denied before the chat continues."""
     session = session_of(context)
 
     def greet(found: AgentView) -> None:

@@ -10,8 +10,9 @@ _STYLES = {State.OK: "green", State.WARNING: "yellow", State.PROBLEM: "bold red"
 
 
 def doctor(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Check the installation and everything it depends on. That is the data directory, the database,
-    the service, the model providers and every MCP server. The exit code is 1 if there is a problem; warnings do not change it."""
+    """Check the installation and everything it depends on. That is the data directory, the
+    database, the service, the model providers and every MCP server. The exit code is 1 if there is
+    a problem; warnings do not change it."""
     from interfaces.cli.diagnosis.diagnose import diagnose
 
     session = session_of(context)

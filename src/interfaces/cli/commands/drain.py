@@ -24,7 +24,8 @@ _STARTED = re.compile(
     rb"(?:-[^\0\-cmWX]*m\0?(?:dragoman|interfaces\.cli)(?:\.__main__)?|(?:[^\0]*/)?dragoman(?:/__main__\.py)?)\0"
     rb"(?:serve|worker)(?:\0|$)"
 )
-"""What follows the interpreter in a service's or worker's command line, by the console script or `python -m` (proc(5), cmdline)."""
+"""What follows the interpreter in a service's or worker's command line, by the console script or
+`python -m` (proc(5), cmdline)."""
 
 
 def drain(
@@ -74,7 +75,8 @@ def _pid_of_service() -> int:
 
 @contextmanager
 def _opened(pid: int) -> Iterator[int]:
-    """A descriptor of the process, which stays that of the process when its number is used again."""
+    """A descriptor of the process, which stays that of the process when its number is used
+    again."""
     try:
         descriptor = os.pidfd_open(pid)
     except OSError as exc:
@@ -86,7 +88,8 @@ def _opened(pid: int) -> Iterator[int]:
 
 
 def _require_drainable(pid: int, number: signal.Signals, *, is_announced: bool) -> None:
-    """The signal would end any program that does not handle it, and SIGTERM follows, which ends most others."""
+    """The signal would end any program that does not handle it, and SIGTERM follows, which ends
+    most others."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
         command_line = Path(f"/proc/{pid}/cmdline").read_bytes()

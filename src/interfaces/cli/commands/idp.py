@@ -169,8 +169,8 @@ def run_test(context: typer.Context, name: Name, as_json: JsonFlag = False) -> N
 
 @idp_app.command("scim-token", epilog="Example: dragoman idp scim-token company")
 def create_scim_token(context: typer.Context, name: Name, as_json: JsonFlag = False) -> None:
-    """Create the token of the company's directory. With it the directory manages people and groups by SCIM 2.0. It
-    replaces the one before."""
+    """Create the token of the company's directory. With it the directory manages people and groups
+    by SCIM 2.0. It replaces the one before."""
     session = session_of(context)
 
     def display(created: ScimTokenView) -> None:

@@ -37,8 +37,9 @@ def init(
         bool, typer.Option("--yes", "-y", help="Ask nothing: scripted, none and `guide` unless given.")
     ] = False,
 ) -> None:
-    """Set up a model, an MCP server and an agent, and say hello. What is not given is asked. A model's key is prompted
-    for, or read from a pipe; keys in the service's environment are used without asking."""
+    """Set up a model, an MCP server and an agent, and say hello. What is not given is asked. A
+    model's key is prompted for, or read from a pipe; keys in the service's environment are used
+    without asking."""
     session = session_of(context)
     wanted_model = model or _chosen(session, "Model", MODELS, ask=not yes)
     wanted_server = _server(

@@ -21,9 +21,10 @@ def login(
         bool, typer.Option("--browser", help="Sign in with a browser on this machine, without a code to confirm.")
     ] = False,
 ) -> None:
-    """Sign in to the service with your company's identity provider. You confirm a code in a browser of any machine.
-    Where the provider has no codes, a browser on this machine signs you in. Later commands act as you until
-    `dragoman logout`; the tokens are stored with the mode 0600 below DRAGOMAN_CONFIG_DIR."""
+    """Sign in to the service with your company's identity provider. You confirm a code in a browser
+    of any machine. Where the provider has no codes, a browser on this machine signs you in. Later
+    commands act as you until `dragoman logout`; the tokens are stored with the mode 0600 below
+    DRAGOMAN_CONFIG_DIR."""
     from interfaces.cli.signing_in import log_in
 
     session = session_of(context)
@@ -31,7 +32,8 @@ def login(
 
 
 def logout(context: typer.Context) -> None:
-    """Sign out of the service. The tokens are revoked at the identity provider, if it can, and deleted here."""
+    """Sign out of the service. The tokens are revoked at the identity provider, if it can, and
+    deleted here."""
     from interfaces.cli.signing_in import log_out
 
     session = session_of(context)

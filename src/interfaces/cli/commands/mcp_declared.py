@@ -12,7 +12,8 @@ _LEFT_OUT = ("title", "annotations", "icons", "_meta")
 
 
 def tools_in(path: Path) -> list[JsonValue]:
-    """The tools of the API. The file is a list, or a mapping whose `tools` is one. Raises BadUsage."""
+    """The tools of the API. The file is a list, or a mapping whose `tools` is one. Raises
+    BadUsage."""
     found = load_value(path)
     if isinstance(found, dict):
         found = found.get("tools")

@@ -81,8 +81,8 @@ def add_from_registry(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Register a server as an MCP registry describes it. Nothing is installed or started. It says what the
-    entry sets, and without its required inputs which there are."""
+    """Register a server as an MCP registry describes it. Nothing is installed or started. It says
+    what the entry sets, and without its required inputs which there are."""
     session = session_of(context)
     entry_name, _, version = name.partition("@")
     namespace, slash, rest = entry_name.partition("/")

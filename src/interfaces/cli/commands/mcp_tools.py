@@ -69,8 +69,8 @@ def reject_tools(
     reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why, for other people.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Reject new or changed tools. Agents do not get them, and they wait for no one until they change again. Without TOOL
-    and --all, show the differences."""
+    """Reject new or changed tools. Agents do not get them, and they wait for no one until they
+    change again. Without TOOL and --all, show the differences."""
     fields: JsonObject = {} if reason is None else {"reason": reason}
     decision = _Decision(verb="reject", done="Rejected", states=("quarantined",), fields=fields)
     _decide(session_of(context), decision, slug, tool, everything=everything, digest=digest, as_json=as_json)
@@ -78,7 +78,8 @@ def reject_tools(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decision:
-    """What is done with tools that are in one of these states when they are named; all of a server are those that wait."""
+    """What is done with tools that are in one of these states when they are named; all of a server
+    are those that wait."""
 
     verb: str
     done: str

@@ -17,8 +17,8 @@ def open_console(
     context: typer.Context,
     only_print: Annotated[bool, typer.Option("--print", help="Print the link instead of opening it.")] = False,
 ) -> None:
-    """Open the console in the browser, signed in. The link has the rights of the key of this command, and works once,
-    for fifteen minutes. Without a browser it is printed."""
+    """Open the console in the browser, signed in. The link has the rights of the key of this
+    command, and works once, for fifteen minutes. Without a browser it is printed."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

@@ -165,8 +165,8 @@ def create_organization_key(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the key is for.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Create an admin key for an organization, and print its token. This is for an organization that has lost its own,
-    and requires a platform key."""
+    """Create an admin key for an organization, and print its token. This is for an organization
+    that has lost its own, and requires a platform key."""
     session = session_of(context)
 
     def display(key: CreatedApiKeyView) -> None:

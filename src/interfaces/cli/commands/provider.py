@@ -240,7 +240,8 @@ def run_test(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Test a provider's key, a model, a tool call and streaming. Costs a few tokens; exit code 1 on failure."""
+    """Test a provider's key, a model, a tool call and streaming. Costs a few tokens; exit code 1 on
+    failure."""
     session = session_of(context)
     body: JsonObject = {} if model is None else {"model": model.removeprefix(f"{name}:")}
 

@@ -111,7 +111,8 @@ def change_role(
     description: Description = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a custom role, at once for all who have it. New permissions replace all earlier ones."""
+    """Change a custom role, at once for all who have it. New permissions replace all earlier
+    ones."""
     session = session_of(context)
     if permission and no_permissions:
         raise BadUsage("Give --permission or --no-permissions, not both.")

@@ -39,8 +39,9 @@ run_app.command("export", epilog="Example: dragoman run export --since 7d --form
 
 @run_app.command("retry", epilog="Example: dragoman run retry run_0123")
 def retry_run(context: typer.Context, run_id: RunArgument, as_json: JsonFlag = False) -> None:
-    """Retry a run. A new run continues a failed run from its last stored step. Any other run is repeated: the new run has
-    its agent, input and thread. Exit codes are those of `dragoman run`."""
+    """Retry a run. A new run continues a failed run from its last stored step. Any other run is
+    repeated: the new run has its agent, input and thread. Exit codes are those of
+    `dragoman run`."""
     session = session_of(context)
 
     async def retry(api: ServiceApi) -> int:
@@ -123,8 +124,8 @@ def cancel_run(
     every: Annotated[bool, typer.Option("--all", help="Every unfinished run of the organization.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cancel a run, or all of an agent, a server or the organization. For one run the command waits until it has
-    stopped."""
+    """Cancel a run, or all of an agent, a server or the organization. For one run the command waits
+    until it has stopped."""
     target: JsonObject = {}
     if agent is not None:
         target["agent_id"] = agent
@@ -197,8 +198,8 @@ def resume_run(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Resume a waiting run and follow it. It gets the results, answers and decisions that are given. Exit codes are those of
-    `dragoman run`."""
+    """Resume a waiting run and follow it. It gets the results, answers and decisions that are
+    given. Exit codes are those of `dragoman run`."""
     session = session_of(context)
     tool_results = [*map(tool_result, result or ()), *map(elicited_answer, answer or ())]
     decisions = [*_decisions(approve, "approve"), *_decisions(deny, "deny")]

@@ -24,7 +24,8 @@ def serve(
         bool, typer.Option("--worker/--no-worker", help="Whether this process also executes runs.")
     ] = True,
 ) -> None:
-    """Run the service until it is stopped. On a terminal it prints a link that signs in to the console."""
+    """Run the service until it is stopped. On a terminal it prints a link that signs in to the
+    console."""
     with loading():
         from interfaces.cli.checked_settings import checked_settings
         from interfaces.service import serve as serve_until_stopped

@@ -1,4 +1,5 @@
-"""`dragoman session`: browsers signed in to the console, and clients that people admitted at the gateway."""
+"""`dragoman session`: browsers signed in to the console, and clients that people admitted at the
+gateway."""
 
 from typing import Annotated
 

@@ -94,9 +94,9 @@ def start_run(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Start a run and show its progress. `dragoman run INPUT` is short for it. Without --agent, an agent named cli is created from
-    --model and --server, and stored for later. The exit code is 0 for a completed run, 3 if it
-    requires action, 130 if Ctrl-C cancelled it, else 1."""
+    """Start a run and show its progress. `dragoman run INPUT` is short for it. Without --agent, an
+    agent named cli is created from --model and --server, and stored for later. The exit code is 0
+    for a completed run, 3 if it requires action, 130 if Ctrl-C cancelled it, else 1."""
     session = session_of(context)
     require_message(context, text)
     if agent is not None and server:

@@ -120,7 +120,8 @@ def fork_thread(
     files: Annotated[bool, typer.Option("--files/--no-files", help="Whether its files are copied, too.")] = True,
     as_json: JsonFlag = False,
 ) -> None:
-    """Create a thread with the messages of another one. Its id is printed. The messages have their ids in `thread show --json`."""
+    """Create a thread with the messages of another one. Its id is printed. The messages have their
+    ids in `thread show --json`."""
     session = session_of(context)
     session.show(
         ThreadView,
@@ -137,7 +138,8 @@ def release_thread(
     thread_id: ThreadArgument,
     as_json: JsonFlag = False,
 ) -> None:
-    """Release a thread from quarantine. A canary token halted its run; the next waiting run starts."""
+    """Release a thread from quarantine. A canary token halted its run; the next waiting run
+    starts."""
     session = session_of(context)
 
     async def release(api: ServiceApi) -> None:

@@ -83,7 +83,8 @@ def explain_tool(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Explain the policy of an agent's tool. It is allowed, requires approval, is denied or hidden."""
+    """Explain the policy of an agent's tool. It is allowed, requires approval, is denied or
+    hidden."""
     session = session_of(context)
     asked = {"agent": agent} | {key: said for key, said in (("person", person), ("at", at)) if said is not None}
     session.show(

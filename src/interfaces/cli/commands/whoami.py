@@ -8,8 +8,8 @@ from interfaces.http.users.views import CallerView
 
 
 def whoami(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """Show who you are for the service. That is a person or an API key, with organization and role, and until when. The
-    command line renews the token of a person who has signed in."""
+    """Show who you are for the service. That is a person or an API key, with organization and role,
+    and until when. The command line renews the token of a person who has signed in."""
     session = session_of(context)
 
     def display(caller: CallerView) -> None:

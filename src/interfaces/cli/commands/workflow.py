@@ -44,8 +44,8 @@ FileArgument = Annotated[
 
 @workflow_app.command("apply", epilog="Example: dragoman workflow apply answers.yaml")
 def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Create or update the workflow of a file. An update is a new version, with what the file omits at its default. YAML is
-    stored with its comments."""
+    """Create or update the workflow of a file. An update is a new version, with what the file omits
+    at its default. YAML is stored with its comments."""
     session = session_of(context)
     wanted = {**_load(file), **commented_text(file)}
 
@@ -63,8 +63,9 @@ def apply(context: typer.Context, file: FileArgument, as_json: JsonFlag = False)
 
 @workflow_app.command("validate", epilog="Example: dragoman workflow validate answers.yaml")
 def validate(context: typer.Context, file: FileArgument, as_json: JsonFlag = False) -> None:
-    """Report all faults of the workflow in a file, without saving it. Exit code 1 if there are
-    any. A team whose group is gone is one, though `apply` accepts it for a workflow that has this team already."""
+    """Report all faults of the workflow in a file, without saving it. Exit code 1 if there are any.
+    A team whose group is gone is one, though `apply` accepts it for a workflow that has this team
+    already."""
     session = session_of(context)
     wanted = _load(file)
 
@@ -117,7 +118,8 @@ def show_workflow(
     as_json: JsonFlag = False,
     as_mermaid: Annotated[bool, typer.Option("--mermaid", help="Print it as a Mermaid flowchart.")] = False,
 ) -> None:
-    """Show a workflow at its newest version. Its nodes are in order, with the tools of each agent."""
+    """Show a workflow at its newest version. Its nodes are in order, with the tools of each
+    agent."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:

@@ -92,8 +92,8 @@ def replay_run(
     alone: Annotated[bool, typer.Option("--alone", help="Execute this node and its tools only.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Execute a run again from a node on, as a new run. The nodes before it have the outputs of RUN. Exit codes as for
-    `workflow run`."""
+    """Execute a run again from a node on, as a new run. The nodes before it have the outputs of
+    RUN. Exit codes as for `workflow run`."""
     session = session_of(context)
     body: JsonObject = {"node_id": node, "alone": alone}
 

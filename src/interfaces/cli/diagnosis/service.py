@@ -1,4 +1,5 @@
-"""Checks through the service: its readiness, the models that agents use, their providers, and every MCP server."""
+"""Checks through the service: its readiness, the models that agents use, their providers, and every
+MCP server."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -33,8 +34,8 @@ async def readiness_finding(api: ServiceApi) -> Finding:
 
 
 async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> list[Finding]:
-    """Agents whose models have no key. `without_key` are the environment's providers that lack a required key; a provider of
-    the organization replaces the one of its name."""
+    """Agents whose models have no key. `without_key` are the environment's providers that lack a
+    required key; a provider of the organization replaces the one of its name."""
     agents = entries_of(AgentView, await listed(api, path_to("agents")))
     providers = entries_of(ModelProviderView, await listed(api, path_to("model-providers")))
     missing = without_key - {provider["name"] for provider in providers}
@@ -53,8 +54,8 @@ async def agent_findings(api: ServiceApi, *, without_key: frozenset[str]) -> lis
 
 
 async def organization_provider_findings(api: ServiceApi, *, has_extra: Callable[[], bool]) -> list[Finding]:
-    """The organization's providers: packages that this installation lacks, and what a provider says that does not list
-    its models. Costs no tokens."""
+    """The organization's providers: packages that this installation lacks, and what a provider says
+    that does not list its models. Costs no tokens."""
     providers = entries_of(ModelProviderView, await listed(api, path_to("model-providers")))
     complete = has_extra()
     places = asyncio.Semaphore(_AT_ONCE)

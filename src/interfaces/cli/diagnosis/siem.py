@@ -11,7 +11,8 @@ from interfaces.cli.diagnosis.finding import Finding, State, problem, warning, w
 from interfaces.cli.diagnosis.reach import PATIENCE_S, shown_address
 
 LATE_S = 10.0
-"""Entries are sealed each second and sent every other one; a receiver may take seconds to answer."""
+"""Entries are sealed each second and sent every other one; a receiver may take seconds to
+answer."""
 _SOON_S = 5.0
 _LAG = "dragoman_siem_lag_seconds "
 _PORTS = {"http": 80, "https": 443}

@@ -1,4 +1,5 @@
-"""The authorization code flow over a loopback address (RFC 8252) with PKCE: a browser on this machine comes back."""
+"""The authorization code flow over a loopback address (RFC 8252) with PKCE: a browser on this
+machine comes back."""
 
 import asyncio
 import base64
@@ -27,7 +28,8 @@ _NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\
 async def tokens_by_loopback(
     client: ProviderClient, provider: CliProvider, endpoints: Endpoints, show: Callable[[str], None]
 ) -> Tokens:
-    """Show an address of the provider, and wait until the browser that opened it comes back. Raises CommandFailure."""
+    """Show an address of the provider, and wait until the browser that opened it comes back. Raises
+    CommandFailure."""
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(64)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     answer: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
@@ -76,7 +78,8 @@ async def tokens_by_loopback(
 
 
 def _answer_in(line: str, state: str) -> dict[str, str] | None:
-    """The parameters of the provider's redirect; None for other requests, which any page may send here."""
+    """The parameters of the provider's redirect; None for other requests, which any page may send
+    here."""
     method, _, rest = line.partition(" ")
     target = urlsplit(rest.partition(" ")[0])
     found = {name: values[0] for name, values in parse_qs(target.query).items()}

@@ -1,4 +1,5 @@
-"""What the command line asks of an identity provider: metadata, tokens by a device code, a code or a refresh token."""
+"""What the command line asks of an identity provider: metadata, tokens by a device code, a code or
+a refresh token."""
 
 import base64
 from collections.abc import Mapping
@@ -82,13 +83,15 @@ class _Claims(msgspec.Struct):
 
 
 class ProviderClient:
-    """Requests to identity providers. Each raises CommandFailure for one that does not answer as it should."""
+    """Requests to identity providers. Each raises CommandFailure for one that does not answer as it
+    should."""
 
     def __init__(self, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._transport = transport
 
     async def endpoints(self, issuer: str) -> Endpoints:
-        """Endpoints from the issuer's metadata, with the protection of TLS unless the issuer is on this machine."""
+        """Endpoints from the issuer's metadata, with the protection of TLS unless the issuer is on
+        this machine."""
         content = await self._send("GET", f"{issuer.rstrip('/')}/.well-known/openid-configuration", issuer)
         found = _decoded(content.content, Endpoints, issuer) if content.is_success else None
         if found is None or found.issuer != issuer:
@@ -112,8 +115,8 @@ class ProviderClient:
         return _decoded(response.content, DeviceCode, provider.issuer)
 
     async def tokens(self, endpoints: Endpoints, form: Mapping[str, str], *, former: str | None = None) -> Tokens:
-        """Tokens for a grant. `former` is the refresh token so far, which stays if the answer has none. Raises
-        SignInRefused."""
+        """Tokens for a grant. `former` is the refresh token so far, which stays if the answer has
+        none. Raises SignInRefused."""
         response = await self._send("POST", endpoints.token_endpoint, endpoints.issuer, form)
         answer = _decoded(response.content, _Answer, endpoints.issuer)
         if not response.is_success or answer.id_token is None:
@@ -126,7 +129,8 @@ class ProviderClient:
         )
 
     async def revoke(self, endpoints: Endpoints, client_id: str, refresh_token: str) -> bool:
-        """End the sign-in at the provider (RFC 7009). False where it has no endpoint for it, or refuses."""
+        """End the sign-in at the provider (RFC 7009). False where it has no endpoint for it, or
+        refuses."""
         if endpoints.revocation_endpoint is None:
             return False
         form = {"token": refresh_token, "token_type_hint": "refresh_token", "client_id": client_id}

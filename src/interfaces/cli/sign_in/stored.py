@@ -1,4 +1,5 @@
-"""Stored sign-ins: one private file per service in the configuration directory, and its lock between processes."""
+"""Stored sign-ins: one private file per service in the configuration directory, and its lock
+between processes."""
 
 import asyncio
 import fcntl
@@ -18,7 +19,8 @@ _PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSignIn:
-    """A person's tokens for one service. `expires_at` is that of the ID token, in seconds since 1970."""
+    """A person's tokens for one service. `expires_at` is that of the ID token, in seconds since
+    1970."""
 
     service: str
     issuer: str
@@ -38,7 +40,8 @@ class StoredSignIns:
         self._directory = config_dir / "sign-ins"
 
     def of(self, service: str) -> StoredSignIn | None:
-        """The sign-in to the service at this address; None if there is none. Raises CommandFailure."""
+        """The sign-in to the service at this address; None if there is none. Raises
+        CommandFailure."""
         path = self._path(service)
         try:
             return msgspec.json.decode(path.read_bytes(), type=StoredSignIn)
@@ -72,7 +75,8 @@ class StoredSignIns:
 
     @asynccontextmanager
     async def locked(self, service: str) -> AsyncIterator[None]:
-        """Hold the lock of the service's file, which other processes wait for. Raises CommandFailure."""
+        """Hold the lock of the service's file, which other processes wait for. Raises
+        CommandFailure."""
         path = self._path(service).with_suffix(".lock")
         try:
             self._make_directory()

@@ -106,8 +106,8 @@ class AgentPages:
         }
 
     async def of(self, principal: Principal, agent_id: str, *, person: str = "", at: str = "") -> dict[str, object]:
-        """`person` is the id of who acts, by default the caller; `at` is when, by default now. Raises FORBIDDEN, NOT_FOUND,
-        INVALID."""
+        """`person` is the id of who acts, by default the caller; `at` is when, by default now.
+        Raises FORBIDDEN, NOT_FOUND, INVALID."""
         agent = await self._get_agent.execute(principal=principal, agent=agent_id)
         explained = await self.explained(
             principal, AgentSettings.of(agent.config), person=ApiKeyId(person) if person else None, at=_time(at)
@@ -194,7 +194,8 @@ class AgentPages:
             "form": form,
             "faults": faults,
             "conflict": conflict,
-            # Chosen entries come first, in their order, so that saving an untouched form changes nothing.
+            # Chosen entries come first, in their order, so that saving an untouched form changes
+            # nothing.
             "tools": _options(form, TOOLS, [kind.value for kind in NATIVE_TYPES]),
             "servers": _options(form, SERVERS, sorted(server.config.slug for server in servers)),
             "models": list(dict.fromkeys((*organization.models, *used))),

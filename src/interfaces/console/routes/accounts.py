@@ -1,4 +1,5 @@
-"""The caller's own accounts at MCP servers: connecting, renewing and disconnecting them, and giving secrets."""
+"""The caller's own accounts at MCP servers: connecting, renewing and disconnecting them, and giving
+secrets."""
 
 import secrets
 from urllib.parse import parse_qs, urlsplit
@@ -34,7 +35,8 @@ async def show_accounts(
     list_accounts: NamedDependency[ListAccounts],
     server: FromQuery[str] = "",
 ) -> Response[str]:
-    """All servers that are used with each person's account; `server` is the one that a link asks to connect."""
+    """All servers that are used with each person's account; `server` is the one that a link asks to
+    connect."""
     is_person = request.principal.person_id is not None
     accounts = await list_accounts.execute(request.principal) if is_person else ()
     context = {"accounts": accounts, "wanted": server, "is_person": is_person}
@@ -48,8 +50,8 @@ async def connect_account(
     connect_account: NamedDependency[ConnectAccount],
     sign_in_pages: NamedDependency[SignInPages],
 ) -> Response[str]:
-    """Send this browser to the authorization server. Its cookie is needed when it comes back, so that no attacker connects an
-    account by sending others there."""
+    """Send this browser to the authorization server. Its cookie is needed when it comes back, so
+    that no attacker connects an account by sending others there."""
     browser = secrets.token_urlsafe(32)
     command = ConnectAccountCommand(principal=request.principal, server=server, browser=browser)
     begun = await connect_account.execute(command)

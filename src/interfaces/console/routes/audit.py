@@ -96,7 +96,8 @@ async def show_audit(
     asked: NamedDependency[Asked],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Matching entries, newest first. Servers are chosen by name on the first page only: reading all is left out of others."""
+    """Matching entries, newest first. Servers are chosen by name on the first page only: reading
+    all is left out of others."""
     page = await list_audit_events.execute(
         principal=request.principal, wanted=asked.wanted, page=PageRequest(limit=PAGE, cursor=cursor)
     )
@@ -126,8 +127,8 @@ def _named(events: Iterable[AuditEvent]) -> Iterator[str | None]:
 async def export_audit(
     request: ConsoleRequest, export_audit_events: NamedDependency[ExportAuditEvents], asked: NamedDependency[Asked]
 ) -> Stream:
-    """Matching entries as NDJSON with their seals, in the order of the seals. Raises INVALID for an invalid day, which
-    would export too much."""
+    """Matching entries as NDJSON with their seals, in the order of the seals. Raises INVALID for an
+    invalid day, which would export too much."""
     if asked.faults:
         raise invalid("audit_days_invalid", " ".join(asked.faults))
     parts = export_audit_events.execute(ExportAuditEventsCommand(principal=request.principal, wanted=asked.wanted))

@@ -95,8 +95,8 @@ async def answer_consent(
     check_authorization: NamedDependency[CheckAuthorization],
     grant_access: NamedDependency[GrantAccess],
 ) -> Response[str]:
-    """Send the browser back to the client, with a code or a refusal. The consent is of our own page, in this session: the
-    request has the token of the page."""
+    """Send the browser back to the client, with a code or a refusal. The consent is of our own
+    page, in this session: the request has the token of the page."""
     command = _command(request)
     if data.get("decision") == "allow":
         target = await grant_access.execute(GrantAccessCommand(request=command))

@@ -107,7 +107,8 @@ class Budgets:
         ]
 
     async def _makers(self, principal: Principal) -> dict[ApiKeyId, UserId | None]:
-        """Who made which key; of none for who may not list keys, and users' sums are then without them."""
+        """Who made which key; of none for who may not list keys, and users' sums are then without
+        them."""
         if not principal.may(Permission.KEYS_MANAGE):
             return {}
         keys = await all_of(lambda page: self._list_keys.execute(principal=principal, page=page))

@@ -60,8 +60,8 @@ class ChatPages:
     async def of(
         self, principal: Principal, *, thread_id: ThreadId | None, agent: str = "", shared: str = ""
     ) -> dict[str, object]:
-        """A conversation, or a new one without `thread_id`; only to be read where a link with its place `shared` it.
-        Raises NOT_FOUND."""
+        """A conversation, or a new one without `thread_id`; only to be read where a link with its
+        place `shared` it. Raises NOT_FOUND."""
         thread: Thread | None = None
         if thread_id is not None:
             thread = await self._get_thread.execute(principal, thread_id)
@@ -79,7 +79,8 @@ class ChatPages:
         }
 
     async def _opening(self, principal: Principal, thread_id: ThreadId, runs: Sequence[Run]) -> str:
-        """The first words of the conversation, which a run that has not begun has not added yet; empty without any."""
+        """The first words of the conversation, which a run that has not begun has not added yet;
+        empty without any."""
         first = (await self._list_messages.execute(principal, thread_id, PageRequest(limit=1))).items
         return in_a_line(first[0].text) if first else asked(runs[0]) if runs else ""
 
@@ -105,7 +106,8 @@ class ChatPages:
         return {"conversations": [each for each in page.items if each.opening], "search": search}
 
     async def runs_to_follow(self, principal: Principal, thread_id: ThreadId) -> list[Run]:
-        """Unfinished runs among the newest of the thread, oldest first; without any, the newest run."""
+        """Unfinished runs among the newest of the thread, oldest first; without any, the newest
+        run."""
         newest = (await self._list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest())).items
         return [run for run in reversed(newest) if not run.status.is_terminal] or list(newest[:1])
 
@@ -156,8 +158,8 @@ async def read_messages(
     chat_pages: NamedDependency[ChatPages],
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[bytes]:
-    """`{data, next_cursor, runs, forks}`: messages in order, the runs to follow one after the other, and the threads that
-    say a message differently."""
+    """`{data, next_cursor, runs, forks}`: messages in order, the runs to follow one after the
+    other, and the threads that say a message differently."""
     principal, thread = request.principal, ThreadId(thread_id)
     found = await list_messages.execute(principal, thread, PageRequest(limit=MESSAGES, cursor=cursor))
     page = {
@@ -177,7 +179,8 @@ async def read_messages(
 async def deleted_unless_said(
     delete_thread: DeleteThread, principal: Principal, fork: ThreadId
 ) -> AsyncGenerator[None, None]:
-    """Deletes the fork if its message is not said. Raises why it is not, also where the fork cannot be deleted."""
+    """Deletes the fork if its message is not said. Raises why it is not, also where the fork cannot
+    be deleted."""
     try:
         yield
     except BaseException:
@@ -195,7 +198,8 @@ async def send_message(
     fork_thread: NamedDependency[ForkThread],
     delete_thread: NamedDependency[DeleteThread],
 ) -> Response[bytes]:
-    """Start a run with the message, on a fork where it is said instead of the one `before`; `{thread_id, run_id}`."""
+    """Start a run with the message, on a fork where it is said instead of the one `before`;
+    `{thread_id, run_id}`."""
     data, principal = await request.form(), request.principal
     if not data.get("before"):
         run = await start_from_form(request, start_run)

@@ -50,7 +50,8 @@ async def show_webhooks(
     until: FromQuery[str] = "",
     cursor: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Receivers, and the deliveries to all of them that match, newest first. Days are in UTC, both inclusive."""
+    """Receivers, and the deliveries to all of them that match, newest first. Days are in UTC, both
+    inclusive."""
     given = {"state": delivery_state, "receiver": receiver.strip(), "since": since, "until": until}
     wanted = DeliveryFilter(
         state=next((each for each in DeliveryState if each.value == delivery_state), None),

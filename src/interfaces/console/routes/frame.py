@@ -39,7 +39,8 @@ class Frame:
         self._clock = clock
 
     async def of(self, principal: Principal, *, recent: bool) -> dict[str, object]:
-        """By their names in the template. With `recent`, what waits may have been counted some seconds ago."""
+        """By their names in the template. With `recent`, what waits may have been counted some
+        seconds ago."""
         organization = await self._get_organization.execute(principal)
         waiting = await self._inbox.waiting(principal, recent=recent)
         acting = await self._acting_as(principal)

@@ -1,4 +1,5 @@
-"""Identity providers: where people of the organization sign in, and the tokens of their directories."""
+"""Identity providers: where people of the organization sign in, and the tokens of their
+directories."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -187,7 +188,8 @@ async def revoke_scim_token_page(
 def _refused(
     request: ConsoleRequest, pages: Pages, form: FormValues, provider: IdentityProvider | None, error: ServiceError
 ) -> Response[str]:
-    """The form with its faults; an entered secret must be entered again. Raises errors that are none of the form."""
+    """The form with its faults; an entered secret must be entered again. Raises errors that are
+    none of the form."""
     request.principal.require(Role.ADMIN)
     if error.kind is ErrorKind.INVALID:
         faults = FieldFaults.of_refusal(error, lambda path: identity_provider_field(form, path))

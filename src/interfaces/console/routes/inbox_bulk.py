@@ -1,4 +1,5 @@
-"""Decisions about many items of the inbox at a time, one after the other; what is not possible is said."""
+"""Decisions about many items of the inbox at a time, one after the other; what is not possible is
+said."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -21,7 +22,8 @@ from interfaces.console.requests import ConsoleRequest
 
 
 class BulkDecisions:
-    """Approves or denies calls and tools as they are shown, and answers questions of one node alike."""
+    """Approves or denies calls and tools as they are shown, and answers questions of one node
+    alike."""
 
     def __init__(
         self,

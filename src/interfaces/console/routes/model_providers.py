@@ -91,7 +91,8 @@ async def save_model_provider(
     model_provider_pages: NamedDependency[ModelProviderPages],
     update_model_provider: NamedDependency[UpdateModelProvider],
 ) -> Response[str]:
-    """Save what was changed, unless another admin saved since the form was opened. The next model call uses it."""
+    """Save what was changed, unless another admin saved since the form was opened. The next model
+    call uses it."""
     principal, form = request.principal, FormValues(data)
     provider = await model_provider_pages.provider(principal, name)
     try:
@@ -113,7 +114,8 @@ async def save_model_provider(
 
 
 def _faults(error: ServiceError, form: FormValues) -> FieldFaults:
-    """The faults of a form, whose keys must be entered again. Raises errors that are none of the form."""
+    """The faults of a form, whose keys must be entered again. Raises errors that are none of the
+    form."""
     if error.kind is ErrorKind.PRECONDITION:
         others = ["Another admin saved it meanwhile. Load the page again to see their changes."]
         return FieldFaults(others=others)

@@ -1,4 +1,5 @@
-"""All organizations, for platform keys: the list, a new one, what only a platform changes of one, and an admin key."""
+"""All organizations, for platform keys: the list, a new one, what only a platform changes of one,
+and an admin key."""
 
 from litestar import Response, get, post
 from litestar.di import NamedDependency
@@ -83,7 +84,8 @@ async def save_any_organization(
     get_organization: NamedDependency[GetOrganization],
     update_organization: NamedDependency[UpdateOrganization],
 ) -> Response[str]:
-    """Save what only a platform changes, unless another one saved since the form was opened. Effective at once."""
+    """Save what only a platform changes, unless another one saved since the form was opened.
+    Effective at once."""
     principal, form = request.principal, FormValues(data)
     principal.require_platform()
     found = await get_organization.execute(principal=principal, organization_id=OrganizationId(organization_id))

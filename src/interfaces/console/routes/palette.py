@@ -1,4 +1,5 @@
-"""The command palette: pages and what can be made, everything that has a name, conversations and runs by their words."""
+"""The command palette: pages and what can be made, everything that has a name, conversations and
+runs by their words."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -44,10 +45,11 @@ _FURTHER = (
 
 class Palette:
     """Rules:
-    - Each entry is shown once, with its kind. The run that began a conversation which is found is not shown beside it,
-      and of runs that were asked the same the newest is.
+    - Each entry is shown once, with its kind. The run that began a conversation which is found is
+      not shown beside it, and of runs that were asked the same the newest is.
     - Of most kinds a few are shown.
-    - What has a name is searched from `NAMES_FROM` characters on, conversations and runs from `SEARCHES_FROM` on.
+    - What has a name is searched from `NAMES_FROM` characters on, conversations and runs from
+      `SEARCHES_FROM` on.
     """
 
     def __init__(self, *, named: Named, list_conversations: ListConversations, list_runs: ListRuns) -> None:
@@ -56,7 +58,8 @@ class Palette:
         self._runs = list_runs
 
     async def found(self, principal: Principal, text: str) -> tuple[Entry, ...]:
-        """Entries with this text in their name, in any case; without a text, the pages of the sidebar."""
+        """Entries with this text in their name, in any case; without a text, the pages of the
+        sidebar."""
         words = text.strip()
         if not words:
             return tuple(_pages_for(principal))

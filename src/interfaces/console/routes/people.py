@@ -90,7 +90,8 @@ class PeoplePages:
         return {**context, "groups": [group_view(group) for group in groups], "may_group": may_group}
 
     async def group(self, principal: Principal, group: str, said: str = "") -> dict[str, object]:
-        """The group, and the users whom a member can be chosen from. Raises FORBIDDEN, NOT_FOUND."""
+        """The group, and the users whom a member can be chosen from. Raises FORBIDDEN,
+        NOT_FOUND."""
         found = group_view(await self._group.execute(principal, group))
         users = await self._users.execute(principal, PageRequest(limit=PAGE))
         return {
@@ -236,7 +237,8 @@ async def delete_group_page(
 
 
 def _group_body(form: FormValues) -> JsonObject:
-    """`add` and `remove` name one user; otherwise name and claims are saved. Claims are lines `PROVIDER:CLAIM=VALUE`."""
+    """`add` and `remove` name one user; otherwise name and claims are saved. Claims are lines
+    `PROVIDER:CLAIM=VALUE`."""
     if form["add"].strip() or form["remove"]:
         changes = {"add_members": form["add"].strip(), "remove_members": form["remove"]}
         return {name: [user] for name, user in changes.items() if user}

@@ -43,8 +43,8 @@ async def start(request: ConsoleRequest, start_run: NamedDependency[StartRun]) -
 
 
 async def start_from_form(request: ConsoleRequest, start_run: StartRun, forked: ForkedThread | None = None) -> Run:
-    """The run that the form asks for, on its thread or a new one; on a fork with the attachments of the message that it
-    replaces."""
+    """The run that the form asks for, on its thread or a new one; on a fork with the attachments of
+    the message that it replaces."""
     data = await request.form()
     thread = _text(data, "thread_id") if forked is None else forked.thread.id
     kept = () if forked is None or forked.replaced is None else forked.replaced.attachments

@@ -46,7 +46,8 @@ class RegistryPages:
         self._list_secrets = list_secrets
 
     async def found(self, principal: Principal, registry: str, search: str, cursor: str) -> dict[str, object]:
-        """A page of a search, in the first registry if none is named. Raises FORBIDDEN, NOT_FOUND."""
+        """A page of a search, in the first registry if none is named. Raises FORBIDDEN,
+        NOT_FOUND."""
         names = await self._names.execute(principal)
         context = {"names": names, "registry": registry, "search": search, "entries": (), "next_cursor": None}
         if not names:
@@ -65,7 +66,8 @@ class RegistryPages:
     async def entry(
         self, principal: Principal, registry: str, name: str, *, version: str, option: int
     ) -> dict[str, object]:
-        """An entry with one of its options, the first if there is no such. Raises FORBIDDEN, NOT_FOUND, UNAVAILABLE."""
+        """An entry with one of its options, the first if there is no such. Raises FORBIDDEN,
+        NOT_FOUND, UNAVAILABLE."""
         entry = await self._entry.execute(principal, registry, name, version)
         number = option if 0 <= option < len(entry.options) else 0
         secrets = await all_of(lambda page: self._list_secrets.execute(principal=principal, page=page))
@@ -155,8 +157,8 @@ async def show_newer_version(
     pages: NamedDependency[Pages],
     check_registry_version: NamedDependency[CheckRegistryVersion],
 ) -> Response[str]:
-    """The entry that the server was made from, and the registry's newer version of it. A registry that does not answer
-    is said, not raised: the page of the server is read without it."""
+    """The entry that the server was made from, and the registry's newer version of it. A registry
+    that does not answer is said, not raised: the page of the server is read without it."""
     try:
         found, problem = await check_registry_version.execute(request.principal, slug), ""
     except ServiceError as error:

@@ -73,7 +73,8 @@ async def save_role(
     role_pages: NamedDependency[RolePages],
     update_custom_role: NamedDependency[UpdateCustomRole],
 ) -> Response[str]:
-    """Permissions that the caller does not have are not in the form: a role that has one is refused."""
+    """Permissions that the caller does not have are not in the form: a role that has one is
+    refused."""
     form = FormValues(data)
     body = decoded_body(UpdateRoleBody, _entered(form))
     await update_custom_role.execute(

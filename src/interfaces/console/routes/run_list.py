@@ -127,7 +127,8 @@ async def export_runs(
     asked: NamedDependency[AskedRuns],
     as_: Annotated[ExportFormat, QueryParameter(name="as")] = ExportFormat.CSV,
 ) -> Stream:
-    """Matching runs as a file. Raises INVALID for a filter that is wrong, which would export too much."""
+    """Matching runs as a file. Raises INVALID for a filter that is wrong, which would export too
+    much."""
     if asked.faults:
         raise invalid("run_filter_invalid", " ".join(asked.faults))
     principal = request.principal

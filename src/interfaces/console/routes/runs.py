@@ -135,7 +135,8 @@ async def cancel_run(
 async def retry_run(
     request: ConsoleRequest, run_id: FromPath[str], retry_run: NamedDependency[RetryRun]
 ) -> Response[str]:
-    """Start a run that continues the failed one, and show it, in the chat if it is asked for there."""
+    """Start a run that continues the failed one, and show it, in the chat if it is asked for
+    there."""
     started = await retry_run.execute(RetryRunCommand(principal=request.principal, run_id=RunId(run_id)))
     in_chat = f"{PATH}/chat/" in (request.htmx.current_url or "")
     target = f"{PATH}/chat/{started.run.thread_id}" if in_chat else f"{PATH}/runs/{started.run.id}"

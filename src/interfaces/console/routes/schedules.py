@@ -140,8 +140,8 @@ async def save_schedule(
     pages: NamedDependency[Pages],
     update_schedule: NamedDependency[UpdateSchedule],
 ) -> Response[str]:
-    """Save it, unless another admin saved since the form was opened. An input with images or files has no field, and
-    stays."""
+    """Save it, unless another admin saved since the form was opened. An input with images or files
+    has no field, and stays."""
     changes: dict[str, object] = {name: data.get(name, "").strip() for name in ("name", "cron", "timezone")}
     if "input" in data:
         changes["input"] = (TextContent(text=data["input"].replace("\r\n", "\n")),)

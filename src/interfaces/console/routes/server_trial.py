@@ -1,4 +1,5 @@
-"""MCP servers: a tool tried out under the policy of an agent, and what the calls of a server came to."""
+"""MCP servers: a tool tried out under the policy of an agent, and what the calls of a server came
+to."""
 
 from datetime import timedelta
 
@@ -82,8 +83,8 @@ class ServerTrial:
         raise not_found("tool", tool)
 
     async def calls(self, principal: Principal, slug: str) -> dict[str, object]:
-        """Sums of the calls among the newest audit entries of the last days, since when these are, the last failure, and the agents
-        with the server. Raises NOT_FOUND."""
+        """Sums of the calls among the newest audit entries of the last days, since when these are,
+        the last failure, and the agents with the server. Raises NOT_FOUND."""
         server = await self._server.execute(principal, slug)
         since = self._clock.now() - timedelta(days=DAYS)
         entries, is_bounded = await newest_entries(self._list_audit, principal, since=since)

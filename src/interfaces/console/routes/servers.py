@@ -77,7 +77,8 @@ class ServerPages:
         }
 
     async def _confined(self, principal: Principal, kind: McpServerKind) -> str:
-        """How a started server is confined, for roles that operate; empty for others, and for containers."""
+        """How a started server is confined, for roles that operate; empty for others, and for
+        containers."""
         is_process = not kind.is_remote and kind is not McpServerKind.OCI
         return (
             await self._confinement.execute(principal)

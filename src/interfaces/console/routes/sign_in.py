@@ -30,7 +30,8 @@ async def sign_in_page(
     target: Annotated[str, QueryParameter(name="next")] = PATH,
     organization: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Ask for a key, or an identity provider: those of the installation, and of the named organization."""
+    """Ask for a key, or an identity provider: those of the installation, and of the named
+    organization."""
     context = await sign_in_pages.context(target, organization)
     return pages.show(request, "sign_in.html", context, headers=sign_in_pages.headers(target))
 
@@ -41,7 +42,8 @@ async def sign_in_link_page(
     code: Annotated[str, PathParameter(description="The code of the link.")],
     pages: NamedDependency[Pages],
 ) -> Response[str]:
-    """Ask for a click, which is the person's own: pages of others can open a link, and previews of messages do."""
+    """Ask for a click, which is the person's own: pages of others can open a link, and previews of
+    messages do."""
     return pages.show(request, "sign_in_link.html", {"code": code})
 
 

@@ -33,8 +33,8 @@ async def begin_sign_in_with(
     begin_sign_in: NamedDependency[BeginSignIn],
     sign_in_pages: NamedDependency[SignInPages],
 ) -> Response[str]:
-    """Send the browser to the identity provider. A form of our own page, so that no other site can begin a sign-in.
-    Not by a redirect, which browsers would check against `form-action`."""
+    """Send the browser to the identity provider. A form of our own page, so that no other site can
+    begin a sign-in. Not by a redirect, which browsers would check against `form-action`."""
     target = data.get("next", PATH)
     command = BeginSignInCommand(provider_id=IdentityProviderId(provider_id), redirect_uri=sign_in_pages.callback)
     try:
@@ -63,8 +63,9 @@ async def finish_sign_in_with(
     error: Annotated[str | None, QueryParameter()] = None,
     iss: Annotated[str | None, QueryParameter()] = None,
 ) -> Response[str]:
-    """Start a session of the user, and show the requested page. Failures of a sign-in that this browser
-    began are bounded per address: other sites can send any browser here, and providers fail by themselves."""
+    """Start a session of the user, and show the requested page. Failures of a sign-in that this
+    browser began are bounded per address: other sites can send any browser here, and providers fail
+    by themselves."""
     address = "" if request.client is None else request.client.host
     sign_in_attempts.require_room(address)
     own = sign_in_pages.of(request.cookies, given_state)

@@ -145,8 +145,8 @@ async def download_source(
 
 
 async def _may_delete(principal: Principal, list_runs: ListRuns, thread_id: ThreadId) -> bool:
-    """Whether the principal may delete the thread and its files: runners where no other key has run agents, as far as the
-    newest runs show."""
+    """Whether the principal may delete the thread and its files: runners where no other key has run
+    agents, as far as the newest runs show."""
     if principal.may(Permission.RUNS_CONTROL) or not principal.may(Permission.RUNS_START):
         return principal.may(Permission.RUNS_START)
     runs = await list_runs.execute(principal, RunFilter(thread_id=thread_id), PageRequest())

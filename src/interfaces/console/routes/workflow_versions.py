@@ -45,7 +45,8 @@ async def show_workflow_changes(
 
 
 def _compared(before: Workflow, after: Workflow) -> tuple[str, ...]:
-    """By their texts if both were saved with one: another layout of the same definition is no change."""
+    """By their texts if both were saved with one: another layout of the same definition is no
+    change."""
     is_written = before.text is not None and after.text is not None
     old, new = (
         tuple((text_of_version(each) if is_written else text_of(each.definition)).splitlines())
@@ -65,8 +66,8 @@ async def restore_workflow(
     version: ShownVersion,
     newest: ShownVersion,
 ) -> Response[str]:
-    """Save the definition of an older version as the next one, unless another user saved since the page was opened. The team
-    stays: what was given to one since is not given back by the way."""
+    """Save the definition of an older version as the next one, unless another user saved since the
+    page was opened. The team stays: what was given to one since is not given back by the way."""
     principal = request.principal
     principal.require(Permission.WORKFLOWS_MANAGE)
     found = await get_workflow.execute(principal=principal, workflow=workflow, version=version)

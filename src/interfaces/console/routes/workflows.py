@@ -103,7 +103,8 @@ class WorkflowPages:
 async def inputs_of(
     get_workflow_run: GetWorkflowRun, principal: Principal, runs: Sequence[WorkflowRun]
 ) -> dict[WorkflowRunId, JsonValue]:
-    """The input of each run, by which lists name it: lists leave it out. Runs that were removed meanwhile have none."""
+    """The input of each run, by which lists name it: lists leave it out. Runs that were removed
+    meanwhile have none."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def read(run: WorkflowRun) -> JsonValue:
@@ -179,7 +180,8 @@ async def show_new_workflow(
 async def check_workflow(
     *, request: ConsoleRequest, data: Form, validate_workflow: NamedDependency[ValidateWorkflow]
 ) -> Response[JsonObject]:
-    """All faults, and places for the canvas, without saving. A text that is no definition has faults without nodes."""
+    """All faults, and places for the canvas, without saving. A text that is no definition has
+    faults without nodes."""
     principal, workflow = request.principal, data.get("workflow", "new")
     principal.require(Permission.WORKFLOWS_MANAGE)
     try:
@@ -306,7 +308,8 @@ async def start_workflow(
     get_workflow: NamedDependency[GetWorkflow],
     start_workflow_run: NamedDependency[StartWorkflowRun],
 ) -> Response[str]:
-    """Start a run of the newest version with the JSON if it was entered, else with the fields, and show it."""
+    """Start a run of the newest version with the JSON if it was entered, else with the fields, and
+    show it."""
     principal, value = request.principal, data.get("input", "")
     found = await get_workflow.execute(principal=principal, workflow=workflow)
     schema = None if value.strip() else _input_schema(compile_workflow(found.definition).plan)
@@ -322,8 +325,8 @@ async def start_workflow(
 
 
 def _filled(schema: JsonObject, data: Mapping[str, str]) -> JsonObject:
-    """What was entered in the fields. Raises INVALID at each required one that is empty: browsers do not check the form, as
-    JSON may be entered instead."""
+    """What was entered in the fields. Raises INVALID at each required one that is empty: browsers
+    do not check the form, as JSON may be entered instead."""
     entered = content_of(schema, data)
     empty = [field.key for field in fields_of(schema) if field.required and field.key not in entered]
     if empty:

@@ -26,8 +26,9 @@ class Answers:
 
 
 def answers_of(run: Run, parts: Sequence[PartBody]) -> Answers:
-    """Parts of data answer the questions that they name by `id`, so that no repeated or late message answers another one.
-    A text alone answers the only question, where that is a page or a result.
+    """Parts of data answer the questions that they name by `id`, so that no repeated or late
+    message answers another one. A text alone answers the only question, where that is a page or a
+    result.
 
     Raises INVALID `answer_invalid`."""
     questions = [asked_of(use) for use in run.pending]

@@ -27,9 +27,10 @@ _OUTPUT_MODES = ("text/plain", "application/json", *sorted(IMAGE_TYPES), PDF, "a
 
 class AgentCards:
     """Rules:
-    - The public card is the same for every name: it tells how to call an agent, and not which agents there are.
-    - The card for a key has the agent's description and version. An agent that the key's organization does not have is
-      not found.
+    - The public card is the same for every name: it tells how to call an agent, and not which
+      agents there are.
+    - The card for a key has the agent's description and version. An agent that the key's
+      organization does not have is not found.
     - With a key of the service, cards are signed; the public keys are below the same address.
     - Addresses are those of the public URL, whatever host a request names.
     """
@@ -76,7 +77,8 @@ class AgentCards:
                     }
                 }
             },
-            # The roles of a scheme without scopes (OpenAPI 3.1). Empty values would have two canonical forms.
+            # The roles of a scheme without scopes (OpenAPI 3.1). Empty values would have two
+            # canonical forms.
             "securityRequirements": [{"schemes": {"key": {"list": [Role.RUNNER.value]}}}],
             "defaultInputModes": list(INPUT_MODES),
             "defaultOutputModes": list(_OUTPUT_MODES),
@@ -96,7 +98,8 @@ def card_response(card: JsonObject, headers: Mapping[str, str], *, is_public: bo
 
 
 def _tag(card: JsonObject) -> str:
-    """Weak, and without the signatures' values: each replica signs, and a signature by ES256 is random."""
+    """Weak, and without the signatures' values: each replica signs, and a signature by ES256 is
+    random."""
     signatures = card.get("signatures")
     signed = signatures if isinstance(signatures, list) else []
     keys: list[JsonValue] = [each.get("protected") for each in signed if isinstance(each, dict)]

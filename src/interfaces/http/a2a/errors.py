@@ -183,7 +183,8 @@ def _failure(code: str, message: str, status: int, *, headers: dict[str, str] | 
 
 
 def _kind(code: str, status: int) -> A2aError:
-    """Errors that the protocol has no type for. What conflicts with the state of a task is not supported there."""
+    """Errors that the protocol has no type for. What conflicts with the state of a task is not
+    supported there."""
     if status == STATUS_OF_KIND[ErrorKind.CONFLICT]:
         return _UNSUPPORTED
     rpc = _RPC_BY_CODE.get(code, _RPC_BY_STATUS.get(status, _OTHER))

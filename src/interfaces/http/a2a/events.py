@@ -42,7 +42,8 @@ _BEGINS = frozenset({RunEventType.RUN_STARTED, RunEventType.RUN_RESUMED})
 class TaskUpdates:
     """Writes the updates of one run.
 
-    - The answer is one artifact. A further reply of the model replaces it, and so does one after a discarded reply.
+    - The answer is one artifact. A further reply of the model replaces it, and so does one after a
+      discarded reply.
     - Files that tools return are artifacts beside it; `has_files` says that there are some.
     - Calls of tools are updates of the status, in their `metadata`.
     """
@@ -124,7 +125,8 @@ class TaskUpdates:
                 yield {"artifactUpdate": self._about({"artifact": artifact, "lastChunk": True})}
 
     def rest(self, run: Run) -> Iterator[JsonObject]:
-        """What ends a stream, where the run waits or has ended: its answer if another was shown, and its status."""
+        """What ends a stream, where the run waits or has ended: its answer if another was shown,
+        and its status."""
         parts = answer_parts(run)
         if parts and parts != self._parts("".join(self._said)):
             yield self._artifact(parts, lastChunk=True)

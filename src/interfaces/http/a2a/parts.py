@@ -45,7 +45,8 @@ def content_of(parts: Sequence[PartBody]) -> tuple[UserContent, ...]:
 
 
 def history_of(run: Run, messages: Iterable[Message], length: int | None) -> list[JsonValue]:
-    """The newest messages of a task: those of its user and what the agent said, without calls of tools."""
+    """The newest messages of a task: those of its user and what the agent said, without calls of
+    tools."""
     if length == 0:
         return []
     said = [message for message in messages if message.role is not Role.TOOL]

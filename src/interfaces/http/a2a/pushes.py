@@ -29,7 +29,8 @@ class A2aPushes:
         self._list = list_push_configs
 
     async def require_usable(self, principal: Principal, body: PushBody, task_id: str | None) -> None:
-        """Raises as PutPushConfig for a config that could not be stored, with the task if there is one already."""
+        """Raises as PutPushConfig for a config that could not be stored, with the task if there is
+        one already."""
         await self._put.require_usable(principal, _target(body))
         if task_id:
             await self._put.require_room(_command(principal, RunId(task_id), body))

@@ -14,7 +14,8 @@ from interfaces.http.stream_places import StreamPlaces
 
 
 def a2a_routers(container: Container, *, places: StreamPlaces, heartbeat_s: float) -> list[OwnRouter]:
-    """Below `/a2a/v1/AGENT`: keys as everywhere, errors of each binding in its own shape. The card needs no key."""
+    """Below `/a2a/v1/AGENT`: keys as everywhere, errors of each binding in its own shape. The card
+    needs no key."""
     cards = built_by(container, AgentCards)
     pushes = built_by(container, A2aPushes)
     tasks = built_by(

@@ -1,5 +1,5 @@
-"""Routes of the HTTP binding of A2A, below an agent's address. They are not in the OpenAPI document: their shapes are
-those of the protocol."""
+"""Routes of the HTTP binding of A2A, below an agent's address. They are not in the OpenAPI
+document: their shapes are those of the protocol."""
 
 from collections.abc import Mapping
 from typing import Annotated

@@ -1,4 +1,5 @@
-"""Requests of A2A, in ProtoJSON: names are accepted in both spellings, unknown fields are ignored."""
+"""Requests of A2A, in ProtoJSON: names are accepted in both spellings, unknown fields are
+ignored."""
 
 from typing import Annotated, ClassVar, Literal
 

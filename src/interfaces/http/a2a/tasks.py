@@ -42,10 +42,11 @@ _THREAD = "thr_"
 
 class A2aTasks:
     """Rules:
-    - A message without a task starts a run. The context names its thread: by the thread's id, or by an id of the client.
+    - A message without a task starts a run. The context names its thread: by the thread's id, or by
+      an id of the client.
     - A message of a task answers what its run waits for; a run that does not wait takes none.
-    - A stream begins with the task as it is, and misses and repeats no update after it. That of a message ends where
-      the run waits or has ended, that of a subscription where it has ended.
+    - A stream begins with the task as it is, and misses and repeats no update after it. That of a
+      message ends where the run waits or has ended, that of a subscription where it has ended.
     - Files that tools returned are artifacts, too, of the media types that the client takes.
     - A client that leaves harms nothing: the run continues.
     - Runs of other agents, and of other organizations, are not found.
@@ -79,7 +80,8 @@ class A2aTasks:
         self._places = places
 
     async def send(self, principal: Principal, agent: str, body: SendMessageBody, receive: Receive) -> JsonObject:
-        """The task once it waits or has ended; at once if the client wants that, or leaves. Raises as StartRun and ResumeRun."""
+        """The task once it waits or has ended; at once if the client wants that, or leaves. Raises
+        as StartRun and ResumeRun."""
         length = None if body.configuration is None else body.configuration.history_length
         run_id = self._start_run.new_id()
         async with self._watch_run.listening(run_id) as woken:
@@ -121,7 +123,8 @@ class A2aTasks:
         return _task(principal, outcome, body.history_length)[0]
 
     async def cancel(self, principal: Principal, agent: str, body: TaskBody) -> JsonObject:
-        """The task once it has ended, or after a second. Raises NOT_FOUND, FORBIDDEN, CONFLICT `task_not_cancelable`."""
+        """The task once it has ended, or after a second. Raises NOT_FOUND, FORBIDDEN, CONFLICT
+        `task_not_cancelable`."""
         run = await self.run_of(principal, agent, body.id)
         if run.status.is_terminal:
             raise not_cancelable(run.id)
@@ -180,7 +183,8 @@ class A2aTasks:
             return await self._continued(principal, agent, message)
         content = content_of(message.parts)
         if not message.context_id:
-            # The same message again is the same task. Clients that reuse an id for another message get another task.
+            # The same message again is the same task. Clients that reuse an id for another message
+            # get another task.
             said = canonical_digest(message.model_dump_json(exclude_unset=True))
             command = StartRunCommand(
                 principal=principal,
@@ -247,7 +251,8 @@ class A2aTasks:
     async def _updates(
         self, principal: Principal, run: Run, *, to_the_end: bool = False
     ) -> AsyncGenerator[JsonObject, None]:
-        """The task with what its run has said so far, then what follows. `to_the_end` continues where the run waits."""
+        """The task with what its run has said so far, then what follows. `to_the_end` continues
+        where the run waits."""
         updates, seq = await self._read(principal, run), run.last_seq
         first = updates.task(told_run(principal, run))
         await self._add_files(principal, updates, cast(JsonObject, first["task"]))

@@ -10,7 +10,8 @@ _SUPPORTED = re.compile(r"1\.0(\.\d+)?")
 
 
 def require_version(request: ApiRequest) -> None:
-    """Raises INVALID `a2a_version_unsupported`. Without a version, a request is in 0.3; patch versions do not count."""
+    """Raises INVALID `a2a_version_unsupported`. Without a version, a request is in 0.3; patch
+    versions do not count."""
     version = request.headers.get(NAME) or request.query_params.get(NAME) or ""
     if _SUPPORTED.fullmatch(version) is None:
         raise unsupported_version(version)

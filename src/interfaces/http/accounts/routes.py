@@ -19,8 +19,9 @@ TAG = Tag(name="Accounts", description="The caller's own accounts at MCP servers
 
 @get("/me/accounts", summary="List my accounts", responses=documented(403))
 async def list_accounts(request: ApiRequest, list_accounts: NamedDependency[ListAccounts]) -> AccountList:
-    """For people who signed in, with any role. The MCP servers with `credentials` `person`, each with the page where the
-    caller connects their account: in a browser, because the caller consents there."""
+    """For people who signed in, with any role. The MCP servers with `credentials` `person`, each
+    with the page where the caller connects their account: in a browser, because the caller consents
+    there."""
     return {"data": [account_view(each) for each in await list_accounts.execute(request.principal)]}
 
 
@@ -32,8 +33,9 @@ async def give_account_secrets(
     give_account_secrets: NamedDependency[GiveAccountSecrets],
     list_accounts: NamedDependency[ListAccounts],
 ) -> AccountView:
-    """For people who signed in, with any role, at MCP servers that take secrets of each person. The values are write-only;
-    those that are not given again stay. The caller's runs that wait for them continue."""
+    """For people who signed in, with any role, at MCP servers that take secrets of each person. The
+    values are write-only; those that are not given again stay. The caller's runs that wait for them
+    continue."""
     given = await give_account_secrets.execute(
         GiveAccountSecretsCommand(
             principal=request.principal,
@@ -51,6 +53,6 @@ async def give_account_secrets(
 async def disconnect_account(
     request: ApiRequest, server: ServerPath, disconnect_account: NamedDependency[DisconnectAccount]
 ) -> None:
-    """For people who signed in, with any role. Deletes the caller's tokens or secrets for the server. Runs that need them wait for
-    a new consent."""
+    """For people who signed in, with any role. Deletes the caller's tokens or secrets for the
+    server. Runs that need them wait for a new consent."""
     await disconnect_account.execute(DisconnectAccountCommand(principal=request.principal, server=server))

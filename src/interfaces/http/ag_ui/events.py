@@ -44,9 +44,10 @@ class AgUiEvents:
 
     - `state` is that of the front end, as far as it was read.
     - `repeats`: also results that the client gave, for one that reads an answer again.
-    - `instructing` are the client's messages of the system. `completed` are the ids of the messages that were read.
-    - A call that the client knows from an earlier stream begins again before its result, without its arguments, which
-      the client would append."""
+    - `instructing` are the client's messages of the system. `completed` are the ids of the messages
+      that were read.
+    - A call that the client knows from an earlier stream begins again before its result, without
+      its arguments, which the client would append."""
 
     run: Run
     thread_id: str
@@ -177,7 +178,8 @@ class AgUiEvents:
 
 
 def _outcome(ended: RunEventType, pending: Sequence[JsonObject]) -> JsonObject:
-    """Calls of the client are named once no interrupt is left: that outcome has no place for them."""
+    """Calls of the client are named once no interrupt is left: that outcome has no place for
+    them."""
     if ended is RunEventType.RUN_CANCELLED:
         return {"type": "cancelled"}
     if ended is not RunEventType.RUN_REQUIRES_ACTION:

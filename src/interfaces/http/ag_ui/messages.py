@@ -1,4 +1,5 @@
-"""Messages of AG-UI as a conversation, outcomes of calls in an input, and stored messages as those of AG-UI."""
+"""Messages of AG-UI as a conversation, outcomes of calls in an input, and stored messages as those
+of AG-UI."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,8 @@ def conversation(messages: Sequence[AgUiMessage]) -> Conversation:
 
 
 def instructions(body: RunAgentInputBody, said: Conversation, state: JsonValue) -> str | None:
-    """What the agent reads after its own instructions: messages of the system, context and state."""
+    """What the agent reads after its own instructions: messages of the system, context and
+    state."""
     parts = [said.instructions, *(f"{entry.description}: {entry.value}" for entry in body.context)]
     if state is not None:
         parts.append(f"State of the application: {json.dumps(state, ensure_ascii=False)}")
@@ -46,7 +48,8 @@ def instructions(body: RunAgentInputBody, said: Conversation, state: JsonValue) 
 
 
 def settled(body: RunAgentInputBody) -> Settled | None:
-    """The answers to interrupts, and the results of the client's tools at the end; None without any."""
+    """The answers to interrupts, and the results of the client's tools at the end; None without
+    any."""
     results: dict[str, ClientToolResult] = {}
     decisions: dict[str, CallDecision | Violation] = {}
     for message in takewhile(lambda message: message.role == "tool", reversed(body.messages)):
@@ -93,7 +96,8 @@ def result_id(call_id: str) -> str:
 
 
 def _decision(call_id: ToolCallId, entry: ResumeEntry, path: str) -> CallDecision | Violation:
-    """A cancelled interrupt denies. A violation matters only if the call requires approval: a form has other fields."""
+    """A cancelled interrupt denies. A violation matters only if the call requires approval: a form
+    has other fields."""
     if entry.status == "cancelled":
         return CallDecision(tool_call_id=call_id, approve=False)
     payload = entry.payload if isinstance(entry.payload, Mapping) else {}

@@ -38,13 +38,15 @@ from interfaces.http.threads.stored_messages import stored_messages
 
 class AgUiRuns:
     """Rules:
-    - The last message of the user starts a run on the client's thread. Answers to interrupts, and results of the
-      client's tools, resume the run that waits for them.
-    - A run is read again with the messages before it, then all its events. They replace what the client has.
+    - The last message of the user starts a run on the client's thread. Answers to interrupts, and
+      results of the client's tools, resume the run that waits for them.
+    - A run is read again with the messages before it, then all its events. They replace what the
+      client has.
     - A reply that was discarded is taken back by the messages as they are.
-    - The state that the client sent is changed by calls of the agent, and by what the client sends with its answers. A client that sends none gets the one that the newest
-      run of its thread has left. An answer to interrupts, and a reconnect, begin with the state as it is; an answer to some of
-      what waits, with the one that came with it, which the client keeps and sends again.
+    - The state that the client sent is changed by calls of the agent, and by what the client sends
+      with its answers. A client that sends none gets the one that the newest run of its thread has
+      left. An answer to interrupts, and a reconnect, begin with the state as it is; an answer to
+      some of what waits, with the one that came with it, which the client keeps and sends again.
     - A client that leaves harms nothing: the run continues. `stop` cancels it.
     """
 
@@ -108,7 +110,8 @@ class AgUiRuns:
         return await self._threads.ask(command if body.own_state is not None else replace(command, inherit=inherit))
 
     async def _read(self, principal: Principal, run: Run, state: SharedState, *, resumed_after: int = 0) -> SharedState:
-        """The state after the stored events; where the run was resumed after one of them, as it was then."""
+        """The state after the stored events; where the run was resumed after one of them, as it was
+        then."""
         if state.value is not None:
             async with aclosing(stored_events(self._get_run_events, principal, run.id)) as pages:
                 async for page in pages:
@@ -147,7 +150,8 @@ class AgUiRuns:
     async def _new(
         self, principal: Principal, shown: RunShown, events: AgUiEvents, event: RunEvent, answer: Answer
     ) -> AsyncIterator[JsonObject]:
-        """The events of AG-UI for one of the run. What the client has already is read, too, and left out."""
+        """The events of AG-UI for one of the run. What the client has already is read, too, and
+        left out."""
         for change in events.read(event):
             yield change
         for item in shown.of(event):
@@ -160,8 +164,9 @@ class AgUiRuns:
                 yield await self._snapshot(principal, answer.run, events)
 
     async def _snapshot(self, principal: Principal, run: Run, events: AgUiEvents) -> JsonObject:
-        """The messages of the system, and those of the thread to the input of the run, with those of the run whose events
-        have been read: others follow as events, which the client would append."""
+        """The messages of the system, and those of the thread to the input of the run, with those
+        of the run whose events have been read: others follow as events, which the client would
+        append."""
         before: list[Message] = []
         own: list[Message] = []
         async with aclosing(stored_messages(self._list_messages, principal, run.thread_id)) as stored:

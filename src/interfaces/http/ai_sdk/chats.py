@@ -40,9 +40,10 @@ _READ_AGAIN = timedelta(minutes=10)
 
 class AiSdkChats:
     """Rules:
-    - The last message of the user starts a run on the chat's thread. A message of the assistant with outcomes of calls
-      resumes the run that waits for them.
-    - An answer, to where the run ends or waits, is one message with the run's id. It is read again from its beginning.
+    - The last message of the user starts a run on the chat's thread. A message of the assistant
+      with outcomes of calls resumes the run that waits for them.
+    - An answer, to where the run ends or waits, is one message with the run's id. It is read again
+      from its beginning.
     - A client that leaves harms nothing: the run continues. `stop` cancels it.
     """
 
@@ -79,7 +80,8 @@ class AiSdkChats:
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=headers, place=place)
 
     async def again(self, principal: Principal, agent: str, chat: str) -> ASGIResponse:
-        """The newest answer from its beginning; 204 without one, and some time after its end. Raises NOT_FOUND."""
+        """The newest answer from its beginning; 204 without one, and some time after its end.
+        Raises NOT_FOUND."""
         run = await self._threads.newest(principal, _chat(agent, chat))
         if run is None or self._is_over(run):
             return ASGIResponse(status_code=204)
@@ -88,8 +90,8 @@ class AiSdkChats:
         return EventStream(frames, heartbeat_s=self._heartbeat_s, headers=dict(_HEADERS), place=place)
 
     async def messages(self, principal: Principal, agent: str, chat: str) -> list[JsonObject]:
-        """The messages of the chat, with those of its newest runs. An answer that has not ended is left to its stream.
-        Raises NOT_FOUND."""
+        """The messages of the chat, with those of its newest runs. An answer that has not ended is
+        left to its stream. Raises NOT_FOUND."""
         newest = await self._threads.newest(principal, _chat(agent, chat))
         if newest is None:
             return []
@@ -147,7 +149,8 @@ class AiSdkChats:
         )
 
     async def _frames(self, principal: Principal, answer: Answer) -> AsyncGenerator[bytes, None]:
-        """An error ends the stream as its last chunk: without it, the client takes what came for the whole answer."""
+        """An error ends the stream as its last chunk: without it, the client takes what came for
+        the whole answer."""
         shown, chunks = RunShown(run=answer.run), Chunks(run=answer.run, address=self._address.url)
         try:
             yield data_frame(chunks.start())

@@ -30,9 +30,11 @@ _FILTERED = (IncompleteReason.CONTENT_FILTER, IncompleteReason.REFUSAL)
 
 @dataclass(slots=True)
 class Chunks:
-    """Writes what is shown of one run. Each reply of the model with its calls is a step; a message has all steps of a run.
+    """Writes what is shown of one run. Each reply of the model with its calls is a step; a message
+    has all steps of a run.
 
-    Calls of the service are `dynamic` and executed by the provider; those of the front end are its own tools."""
+    Calls of the service are `dynamic` and executed by the provider; those of the front end are its
+    own tools."""
 
     run: Run
     address: str | None

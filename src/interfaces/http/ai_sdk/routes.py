@@ -1,4 +1,5 @@
-"""Routes of `/ai-sdk/v1`. The client builds the paths of a chat from that of its agent. They are not in the OpenAPI document: their shapes are the AI SDK's."""
+"""Routes of `/ai-sdk/v1`. The client builds the paths of a chat from that of its agent. They are
+not in the OpenAPI document: their shapes are the AI SDK's."""
 
 from typing import Annotated
 

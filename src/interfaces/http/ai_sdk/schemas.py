@@ -28,7 +28,8 @@ class UiTool(OpenAiBody):
 
 
 class ChatRequestBody(OpenAiBody):
-    """`trigger` and `message_id` say whether the last message is new. `tools` are those of the front end, by name."""
+    """`trigger` and `message_id` say whether the last message is new. `tools` are those of the
+    front end, by name."""
 
     id: Annotated[str, Field(min_length=1, max_length=256)]
     messages: Annotated[list[UiMessage], Field(min_length=1, max_length=10_000)]
@@ -38,11 +39,13 @@ class ChatRequestBody(OpenAiBody):
 
     @property
     def branches(self) -> bool:
-        """Whether the last message was there before: the user edited it, or wants another answer to it."""
+        """Whether the last message was there before: the user edited it, or wants another answer to
+        it."""
         return self.trigger == "regenerate-message" or self.message_id == self.messages[-1].id
 
     def last(self) -> UiMessage:
-        """A message of the user, or one of the assistant with outcomes. Raises INVALID `body_invalid`."""
+        """A message of the user, or one of the assistant with outcomes. Raises INVALID
+        `body_invalid`."""
         last = self.messages[-1]
         if last.role == "system":
             wrong = Violation(path="messages", message="must not end with a message of the system")

@@ -78,7 +78,8 @@ async def revoke_api_key(
 
 @post("/sign-in-links", summary="Create a link that signs in to the console", responses=documented())
 async def create_sign_in_link(request: ApiRequest, sign_in_links: NamedDependency[SignInLinks]) -> SignInLinkView:
-    """The link signs a browser in with the key of this request, once, within fifteen minutes. Only the process that
-    answered knows it: behind a load balancer another one shows the sign-in page."""
+    """The link signs a browser in with the key of this request, once, within fifteen minutes. Only
+    the process that answered knows it: behind a load balancer another one shows the sign-in
+    page."""
     new = sign_in_links.create(bearer_token(request.scope["headers"]))
     return {"path": f"{SIGN_IN_PATH}/{new.code}", "expires_at": timestamp(new.expires_at)}

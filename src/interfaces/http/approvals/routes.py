@@ -37,8 +37,8 @@ async def list_approvals(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> ApprovalPage:
-    """Newest first. `state=pending` lists approvals that require a decision; `approvable` says which of them the caller may
-    approve."""
+    """Newest first. `state=pending` lists approvals that require a decision; `approvable` says
+    which of them the caller may approve."""
     page = await list_approvals.execute(
         principal=request.principal,
         wanted=ApprovalFilter(state=in_state, run_id=None if run_id is None else RunId(run_id)),
@@ -72,9 +72,10 @@ async def decide_approval(
     data: JSONBody[DecisionBody],
     decide_approval: NamedDependency[DecideApproval],
 ) -> ApprovalView:
-    """Requires the role operator, and the caller among the approvers where policy names them. Where policy requires several approvals, it stays pending until the last one. An approval is decided once, before it expires, and only for
-    the agent version that requested it. To decide several calls at once, resume the run with
-    `approvals`."""
+    """Requires the role operator, and the caller among the approvers where policy names them. Where
+    policy requires several approvals, it stays pending until the last one. An approval is decided
+    once, before it expires, and only for the agent version that requested it. To decide several
+    calls at once, resume the run with `approvals`."""
     command = DecideApprovalCommand(
         principal=request.principal,
         approval_id=ApprovalId(approval_id),

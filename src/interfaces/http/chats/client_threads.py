@@ -1,4 +1,5 @@
-"""Threads by the ids that front ends give their chats, and the runs that answer there (ADR 0071)."""
+"""Threads by the ids that front ends give their chats, and the runs that answer there (ADR
+0071)."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class ChatMessageCommand:
 
     - `message_id` is the client's id of the message.
     - `inherit` is what the message is if the chat has a run: with what the newest one leaves to it.
-    - `history` reads the messages before it, for a new thread. `branches` begins one also where the chat has a thread.
+    - `history` reads the messages before it, for a new thread. `branches` begins one also where the
+      chat has a thread.
     """
 
     principal: Principal
@@ -60,8 +62,9 @@ class ChatMessageCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settled:
-    """What a client says about calls that its run waits for, by what they ask (`asked_id`); a decision also by its call.
-    A violation is what is wrong with a decision. `request` is what the run's answers repeat of the request, if anything."""
+    """What a client says about calls that its run waits for, by what they ask (`asked_id`); a
+    decision also by its call. A violation is what is wrong with a decision. `request` is what the
+    run's answers repeat of the request, if anything."""
 
     results: Mapping[str, ClientToolResult]
     decisions: Mapping[str, CallDecision | Violation]
@@ -79,13 +82,16 @@ class Settled:
 
 class ClientThreads:
     """Rules:
-    - A client's id names the thread of the newest run that the same key started with this id, over the same protocol
-      and for the same agent. The id of a thread names that thread, as in `/v1`.
+    - A client's id names the thread of the newest run that the same key started with this id, over
+      the same protocol and for the same agent. The id of a thread names that thread, as in `/v1`.
     - The newest message again is answered by the run that it started.
     - The run that waits or is executed comes before messages that are queued behind it.
-    - A message continues the thread. It waits for a run that is not finished, and is refused while a person must decide.
-    - An edited or repeated message begins a new thread with the messages before it. The id then names that one.
-    - Results and decisions resume the run that waits for them. Given again, the answer after them is the same again.
+    - A message continues the thread. It waits for a run that is not finished, and is refused while
+      a person must decide.
+    - An edited or repeated message begins a new thread with the messages before it. The id then
+      names that one.
+    - Results and decisions resume the run that waits for them. Given again, the answer after them
+      is the same again.
     """
 
     def __init__(
@@ -108,8 +114,8 @@ class ClientThreads:
         self._get_thread = get_thread
 
     async def newest(self, principal: Principal, chat: ChatName) -> Run | None:
-        """The run of the thread that waits, otherwise the newest. Raises NOT_FOUND for the id of a thread that there is
-        not."""
+        """The run of the thread that waits, otherwise the newest. Raises NOT_FOUND for the id of a
+        thread that there is not."""
         return await self._run_of(principal, chat, RunStatus.REQUIRES_ACTION)
 
     async def ask(self, command: ChatMessageCommand) -> Answer:
@@ -164,8 +170,8 @@ class ClientThreads:
         return Answer(run=run, after_seq=waits[-1])
 
     async def pending(self, principal: Principal, shown: RunShown) -> tuple[Shown, ...]:
-        """What has changed in a run that waits, since its last event. For operators, `shown` then has what the provider said
-        about a failed run."""
+        """What has changed in a run that waits, since its last event. For operators, `shown` then
+        has what the provider said about a failed run."""
         if shown.rest is not None:
             shown.rest = await told_event(self._get_run, principal, shown.rest)
         if shown.rest is None or shown.rest.type is not RunEventType.RUN_REQUIRES_ACTION:
@@ -176,7 +182,8 @@ class ClientThreads:
         return tuple(shown.waits(map(tool_use_to_json, run.pending)))
 
     async def stop(self, principal: Principal, chat: ChatName) -> Run:
-        """Cancel the run that blocks the thread, otherwise the newest. Raises NOT_FOUND, FORBIDDEN."""
+        """Cancel the run that blocks the thread, otherwise the newest. Raises NOT_FOUND,
+        FORBIDDEN."""
         run = await self._existing(principal, chat)
         return await self._cancel_run.execute(CancelRunCommand(principal=principal, run_id=run.id))
 

@@ -1,4 +1,5 @@
-"""What a chat shows of a run, as a pure view of the run's events. Each front-end protocol writes these items its way."""
+"""What a chat shows of a run, as a pure view of the run's events. Each front-end protocol writes
+these items its way."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -59,7 +60,8 @@ class ReplyDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallBegan:
-    """`by_client`: the client settles the call. An approved call that the client settles begins a second time."""
+    """`by_client`: the client settles the call. An approved call that the client settles begins a
+    second time."""
 
     call_id: str
     name: str
@@ -117,7 +119,8 @@ Shown = (
 
 
 def asked_id(use: JsonObject) -> str:
-    """Names what a pending call asks: for an approval, its server's question, or its result by the client."""
+    """Names what a pending call asks: for an approval, its server's question, or its result by the
+    client."""
     asks = use.get("approval_id") or cast(JsonObject, use.get("elicitation", {})).get("request_id")
     return str(use["id"]) if asks is None else f"{use['id']}:{asks}"
 
@@ -130,7 +133,8 @@ class RunShown:
     - With an output schema, only the last reply is shown, as its object.
     - A call is shown once it begins or waits.
 
-    `rest` is the event by which the run waits or has ended, if it does. `pending` are the calls that it waits for.
+    `rest` is the event by which the run waits or has ended, if it does. `pending` are the calls
+    that it waits for.
     """
 
     run: Run
@@ -175,8 +179,8 @@ class RunShown:
                 pass
 
     def waits(self, pending: Iterable[JsonObject]) -> Iterator[Shown]:
-        """What changes with the calls that the run waits for. No event says that some of them were settled or asked for
-        something else: they are those of the stored run."""
+        """What changes with the calls that the run waits for. No event says that some of them were
+        settled or asked for something else: they are those of the stored run."""
         known, self.pending = self.pending, tuple(pending)
         for use in self.pending:
             if use not in known:

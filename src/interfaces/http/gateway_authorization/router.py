@@ -1,4 +1,5 @@
-"""Puts the routes of the authorization server together. Its failures are those of OAuth (RFC 6749, section 5.2)."""
+"""Puts the routes of the authorization server together. Its failures are those of OAuth (RFC 6749,
+section 5.2)."""
 
 from litestar import Response
 from litestar.exceptions import HTTPException

@@ -36,7 +36,8 @@ _NO_REGISTRATION = (
 async def describe_resource(
     request: ApiRequest, describe_authorization: NamedDependency[DescribeAuthorization]
 ) -> Response[dict[str, object]]:
-    """The gateway as a protected resource (RFC 9728), with the query of the URL that the client has."""
+    """The gateway as a protected resource (RFC 9728), with the query of the URL that the client
+    has."""
     query = quote(request.scope["query_string"], safe="=&%+-._~:/,")
     document = await describe_authorization.resource(query if len(query) <= _MAX_QUERY else "")
     return Response({**document}, headers=NO_STORE)

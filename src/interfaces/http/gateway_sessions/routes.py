@@ -55,8 +55,8 @@ async def list_gateway_sessions(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> GatewaySessionPage:
-    """Requires the role runner, who sees the sessions that they opened; operators see all. Newest first, including ended
-    sessions."""
+    """Requires the role runner, who sees the sessions that they opened; operators see all. Newest
+    first, including ended sessions."""
     return page_view(
         await list_gateway_sessions.execute(principal=request.principal, page=PageRequest(limit=limit, cursor=cursor)),
         gateway_session_view,
@@ -73,7 +73,8 @@ async def revoke_gateway_session(
     gateway_session: GatewaySessionPath,
     revoke_gateway_session: NamedDependency[RevokeGatewaySession],
 ) -> None:
-    """Requires the role operator, or runner for a session that they opened. The token stops working at once."""
+    """Requires the role operator, or runner for a session that they opened. The token stops working
+    at once."""
     await revoke_gateway_session.execute(
         RevokeGatewaySessionCommand(principal=request.principal, session_id=GatewaySessionId(gateway_session))
     )

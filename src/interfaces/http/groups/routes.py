@@ -33,8 +33,8 @@ async def create_group(
 
 @get("/groups", summary="List groups", responses=documented(403))
 async def list_groups(request: ApiRequest, list_groups: NamedDependency[ListGroups]) -> GroupList:
-    """Requires the role admin. By name, with members: groups of the organization, and those that directories manage at
-    `/scim/v2`."""
+    """Requires the role admin. By name, with members: groups of the organization, and those that
+    directories manage at `/scim/v2`."""
     return {"data": [group_view(group) for group in await list_groups.execute(request.principal)]}
 
 
@@ -70,5 +70,6 @@ async def delete_group(
     group: GroupPath,
     delete_organization_group: NamedDependency[DeleteOrganizationGroup],
 ) -> None:
-    """Requires the role admin. Its members stay users. A group of a directory is answered with 409 `group_managed_by_directory`."""
+    """Requires the role admin. Its members stay users. A group of a directory is answered with 409
+    `group_managed_by_directory`."""
     await delete_organization_group.execute(DeleteOrganizationGroupCommand(principal=request.principal, group=group))

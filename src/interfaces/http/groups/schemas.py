@@ -50,8 +50,8 @@ class GroupBody(Body):
 
 
 class UpdateGroupBody(Patch, of=GroupBody):
-    """Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with other claims, members
-    by claim are members again when they next sign in."""
+    """Changes to a group; absent fields stay. `members` and `claims` replace all earlier ones; with
+    other claims, members by claim are members again when they next sign in."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"add_members": ["usr_0002"], "remove_members": ["usr_0001"]},)
 

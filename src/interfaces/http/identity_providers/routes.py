@@ -35,8 +35,8 @@ async def create_identity_provider(
     data: JSONBody[IdentityProviderBody],
     create_identity_provider: NamedDependency[CreateIdentityProvider],
 ) -> Response[IdentityProviderView]:
-    """Requires the role admin; `installation` requires a platform key. People sign in to the console with it, and send
-    its tokens to the API. Without a rule no person is admitted."""
+    """Requires the role admin; `installation` requires a platform key. People sign in to the
+    console with it, and send its tokens to the API. Without a rule no person is admitted."""
     provider = await create_identity_provider.execute(
         CreateIdentityProviderCommand(principal=request.principal, **data.values())
     )
@@ -112,7 +112,8 @@ async def test_identity_provider(
     identity_provider: IdentityProviderPath,
     check_identity_provider: NamedDependency[CheckIdentityProvider],
 ) -> IdentityProviderTestView:
-    """Requires the role admin. Reads its metadata and keys. For one that does not work the response has `ok: false`."""
+    """Requires the role admin. Reads its metadata and keys. For one that does not work the response
+    has `ok: false`."""
     command = CheckIdentityProviderCommand(principal=request.principal, provider=identity_provider)
     return identity_provider_test_view(await check_identity_provider.execute(command))
 
@@ -127,8 +128,8 @@ async def create_scim_token(
     identity_provider: IdentityProviderPath,
     create_scim_token: NamedDependency[CreateScimToken],
 ) -> ScimTokenView:
-    """Requires the role admin. With it the company's directory adds, changes and removes people and groups at
-    `/scim/v2` (SCIM 2.0). The token before becomes invalid at once."""
+    """Requires the role admin. With it the company's directory adds, changes and removes people and
+    groups at `/scim/v2` (SCIM 2.0). The token before becomes invalid at once."""
     command = CreateScimTokenCommand(principal=request.principal, provider=identity_provider)
     return {"token": await create_scim_token.execute(command), "path": "/scim/v2"}
 

@@ -59,8 +59,8 @@ class RoleRuleBody(Body):
 
 
 class IdentityProviderBody(Body):
-    """An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it the service is a
-    public client."""
+    """An OpenID Connect issuer whose people may sign in. `client_secret` is write-only; without it
+    the service is a public client."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {
@@ -86,8 +86,8 @@ class IdentityProviderBody(Body):
 
 
 class UpdateIdentityProviderBody(Patch, of=IdentityProviderBody):
-    """Changes to an identity provider; absent fields stay. `rules` replace all earlier ones; `client_secret` null makes
-    the service a public client. `issuer` cannot change."""
+    """Changes to an identity provider; absent fields stay. `rules` replace all earlier ones;
+    `client_secret` null makes the service a public client. `issuer` cannot change."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"rules": [{"claim": "sub", "value": "*", "role": "viewer"}]},)
     nullable: ClassVar[frozenset[str]] = frozenset({"client_secret", "cli_client_id"})

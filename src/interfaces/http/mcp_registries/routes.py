@@ -45,7 +45,8 @@ async def list_mcp_registries(
 async def check_registry_version(
     request: ApiRequest, server: ServerPath, check_registry_version: NamedDependency[CheckRegistryVersion]
 ) -> RegistryVersionView:
-    """Requires the role admin. Whether the registry that the server was added from has a newer version."""
+    """Requires the role admin. Whether the registry that the server was added from has a newer
+    version."""
     found = await check_registry_version.execute(request.principal, server)
     return {
         "registry_entry": None if found.origin is None else str(found.origin),
@@ -63,7 +64,8 @@ async def search_mcp_registry(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> RegistryEntryPage:
-    """Requires the role admin. The latest versions, in the registry's order. An answer may be five minutes old."""
+    """Requires the role admin. The latest versions, in the registry's order. An answer may be five
+    minutes old."""
     found = await search_mcp_registry.execute(request.principal, registry, search, limit=limit, cursor=cursor)
     return {"data": [entry_view(entry) for entry in found.entries], "next_cursor": found.next_cursor}
 
@@ -82,7 +84,8 @@ async def get_registry_entry(
     get_registry_entry: NamedDependency[GetRegistryEntry],
     version: Annotated[str, QueryParameter(description="Its version.", max_length=255)] = "latest",
 ) -> RegistryEntryView:
-    """Requires the role admin. What it can be started from or reached at, and which values that takes."""
+    """Requires the role admin. What it can be started from or reached at, and which values that
+    takes."""
     return entry_view(await get_registry_entry.execute(request.principal, registry, f"{namespace}/{name}", version))
 
 

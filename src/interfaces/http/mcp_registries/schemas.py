@@ -11,8 +11,8 @@ from interfaces.http.secrets.references import WriteOnly, secret_value
 
 
 class AddRegistryServerBody(Body):
-    """An entry of a registry to register as a server. Values of its `inputs` are texts, or references
-    to named secrets (`{"secret": NAME}`)."""
+    """An entry of a registry to register as a server. Values of its `inputs` are texts, or
+    references to named secrets (`{"secret": NAME}`)."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"version": "1.2.0", "slug": "tickets", "inputs": {"headers.Authorization": {"secret": "TICKETS_TOKEN"}}},

@@ -108,8 +108,8 @@ class AuthorizationCodeAuthBody(Body):
 
 
 class TokenExchangeAuthBody(Body):
-    """OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in for a token of the
-    server. Needs `credentials` `person`."""
+    """OAuth token exchange (RFC 8693): the identity provider of each person exchanges their sign-in
+    for a token of the server. Needs `credentials` `person`."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"type": "oauth_token_exchange", "audience": "tickets", "scopes": ["tickets:read"]},
@@ -137,8 +137,9 @@ class TokenExchangeAuthBody(Body):
 
 
 class IdJagAuthBody(Body):
-    """Enterprise-managed authorization: the identity provider of each person gives an assertion (ID-JAG) for the server's
-    authorization server, which gives a token for it. Needs `credentials` `person`."""
+    """Enterprise-managed authorization: the identity provider of each person gives an assertion
+    (ID-JAG) for the server's authorization server, which gives a token for it. Needs `credentials`
+    `person`."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {

@@ -85,7 +85,8 @@ async def tools_view(
 
 
 def _encoded(slug: str, tool: PinnedTool) -> PinnedToolView:
-    """The view as JSON, which the response has unchanged: encoding 10,000 at once holds the event loop."""
+    """The view as JSON, which the response has unchanged: encoding 10,000 at once holds the event
+    loop."""
     return cast(PinnedToolView, msgspec.Raw(encode_json(pinned_tool_view(slug, tool))))
 
 

@@ -237,8 +237,9 @@ async def get_mcp_server_tools(
     limit: WholeLimit = None,
     cursor: PageCursor = None,
 ) -> McpServerToolsView:
-    """The last known list; nothing is sent to the server. A tool that is new or changed since
-    its approval is `quarantined` until a person approves or rejects it. Both are hidden from runs, and have a `diff`."""
+    """The last known list; nothing is sent to the server. A tool that is new or changed since its
+    approval is `quarantined` until a person approves or rejects it. Both are hidden from runs, and
+    have a `diff`."""
     return await tools_view(
         await get_mcp_server_tools.execute(principal=request.principal, server=server), limit=limit, cursor=cursor
     )
@@ -285,8 +286,9 @@ async def reject_definition(
     get_mcp_server: NamedDependency[GetMcpServer],
     data: JSONBody[RejectDefinitionBody | None] = None,
 ) -> PinnedToolView:
-    """Requires the role admin. The tool stays hidden from runs and leaves the inbox, until its definition changes or is
-    approved. With a `digest`, only if it matches the current definition. The body is optional."""
+    """Requires the role admin. The tool stays hidden from runs and leaves the inbox, until its
+    definition changes or is approved. With a `digest`, only if it matches the current definition.
+    The body is optional."""
     given = RejectDefinitionBody() if data is None else data
     command = RejectDefinitionCommand(
         principal=request.principal, server=server, tool=tool, digest=given.digest, reason=given.reason

@@ -7,20 +7,11 @@ from pydantic import Field
 from application.system.changes import Changes
 from domain.errors import Violation, invalid
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.behavior import ConnectionLoss, ElicitationPolicy, OutputValidation, PassingPolicy
 from domain.mcp.catalog import MAX_REASON
 from domain.mcp.declared_tool import MAX_DECLARED_TOOLS, DeclaredTool
 from domain.mcp.network import ServerNetwork
-from domain.mcp.server import (
-    ConnectionLoss,
-    Credentials,
-    ElicitationPolicy,
-    Isolation,
-    McpServerConfig,
-    McpServerKind,
-    OutputValidation,
-    PassingPolicy,
-    default_isolation,
-)
+from domain.mcp.server import Credentials, Isolation, McpServerConfig, McpServerKind, default_isolation
 from domain.secrets.secret import SecretValue
 from interfaces.http.bodies import Body, Name, Patch, Strings
 from interfaces.http.mcp_servers.auth import AuthBody, hidden_in

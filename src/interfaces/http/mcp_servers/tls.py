@@ -12,7 +12,8 @@ from interfaces.http.secrets.references import WriteOnly
 
 
 class TlsBody(Body):
-    """TLS with a remote server: a client certificate with its key, or certificate authorities, or both."""
+    """TLS with a remote server: a client certificate with its key, or certificate authorities, or
+    both."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {

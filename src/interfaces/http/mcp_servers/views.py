@@ -1,22 +1,15 @@
-"""MCP servers, their status, tools and test results as JSON. Values of env and headers never appear."""
+"""MCP servers, their status, tools and test results as JSON. Values of env and headers never
+appear."""
 
 from collections.abc import Mapping
 from typing import Annotated, NotRequired, TypedDict
 
 from application.mcp.import_outcome import ImportOutcome
 from application.mcp.ports import McpFailureKind, ServerState
+from domain.mcp.behavior import ConnectionLoss, ElicitationPolicy, OutputValidation, PassingPolicy
 from domain.mcp.network import ServerNetwork
 from domain.mcp.pinning import DefinitionState
-from domain.mcp.server import (
-    ConnectionLoss,
-    Credentials,
-    ElicitationPolicy,
-    Isolation,
-    McpServer,
-    McpServerKind,
-    OutputValidation,
-    PassingPolicy,
-)
+from domain.mcp.server import Credentials, Isolation, McpServer, McpServerKind
 from domain.threads.message_json import timestamp
 from interfaces.http.mcp_servers.auth_views import AuthView, auth_view
 from interfaces.http.mcp_servers.tls_views import TlsView, tls_view
@@ -183,7 +176,8 @@ class RejectionView(TypedDict):
 
 class PinnedToolView(McpToolView):
     """A tool and its approval: `state` is `approved`, `quarantined` if it is new or changed since
-    its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a unified diff."""
+    its approval, or `rejected` by a person. Unless it is approved, `diff` shows the change as a
+    unified diff."""
 
     state: Annotated[
         DefinitionState,

@@ -122,8 +122,8 @@ async def test_model_provider(
     data: JSONBody[TestModelProviderBody],
     check_model_provider: NamedDependency[CheckModelProvider],
 ) -> ProviderTestView:
-    """Requires the role admin. Sends three short requests to a model, which cost tokens. For a provider that does not
-    work the response has `ok: false`, within bounded time."""
+    """Requires the role admin. Sends three short requests to a model, which cost tokens. For a
+    provider that does not work the response has `ok: false`, within bounded time."""
     command = CheckModelProviderCommand(principal=request.principal, name=provider, model=data.model)
     return provider_test_view(await check_model_provider.execute(command))
 

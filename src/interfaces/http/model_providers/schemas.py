@@ -103,8 +103,8 @@ class ModelProviderBody(Body):
 
 
 class UpdateModelProviderBody(Patch, of=ModelProviderBody, without=("name",)):
-    """Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments` replace
-    all earlier ones, keys included; `cloud` is replaced as a whole."""
+    """Changes to a provider; absent fields stay; `api_key` null removes its key. `deployments`
+    replace all earlier ones, keys included; `cloud` is replaced as a whole."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"api_key": {"secret": "ACME"}},)
     nullable: ClassVar[frozenset[str]] = frozenset({"api_key", "cloud"})

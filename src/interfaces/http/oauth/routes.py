@@ -88,8 +88,8 @@ async def describe_client(describe_oauth_client: NamedDependency[DescribeOAuthCl
 async def list_cli_providers(
     list_offered_providers: NamedDependency[ListOfferedProviders], organization: OrganizationOfProviders = None
 ) -> CliProviderList:
-    """Where people may sign in to the command line, without authentication: the identity providers of the installation
-    and of `organization` that have a client for it."""
+    """Where people may sign in to the command line, without authentication: the identity providers
+    of the installation and of `organization` that have a client for it."""
     offered = await list_offered_providers.execute(None if organization is None else OrganizationId(organization))
     return {
         "data": [
@@ -106,8 +106,8 @@ async def list_cli_providers(
 
 
 def account_cookie(state: str) -> str:
-    """The cookie that binds the authorization of a person's account to the browser that began it; one for each
-    authorization, so that several may be under way."""
+    """The cookie that binds the authorization of a person's account to the browser that began it;
+    one for each authorization, so that several may be under way."""
     return f"dragoman_account_{hashlib.sha256(state.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 

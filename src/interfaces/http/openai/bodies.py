@@ -1,4 +1,5 @@
-"""What the bodies of OpenAI's protocols share: the base, functions of the client, settings of the model."""
+"""What the bodies of OpenAI's protocols share: the base, functions of the client, settings of the
+model."""
 
 import json
 from typing import Annotated, ClassVar, Literal, cast
@@ -19,7 +20,8 @@ _NO_ARGUMENTS: JsonObject = {"type": "object", "properties": {}}
 
 
 class OpenAiBody(Body):
-    """A JSON object. Fields that Dragoman does not know are ignored: clients send what their version has."""
+    """A JSON object. Fields that Dragoman does not know are ignored: clients send what their
+    version has."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="ignore", strict=True, frozen=True, allow_inf_nan=False, defer_build=True
@@ -72,7 +74,8 @@ class SampledBody(OpenAiBody):
         return ModelSettings(**given) if given else NO_SETTINGS  # type: ignore[arg-type]
 
     def offers_functions(self) -> bool:
-        """Whether the model may call the client's functions. Raises INVALID `unsupported_parameter`."""
+        """Whether the model may call the client's functions. Raises INVALID
+        `unsupported_parameter`."""
         if self.tool_choice in (None, "auto", "none"):
             return self.tool_choice != "none"
         raise unsupported("tool_choice", "The agent decides which tools it calls: tool_choice may be auto or none.")

@@ -145,7 +145,8 @@ class ChatCompletions:
 
 
 def _object(run: Run) -> Piece:
-    """The object of an answer by a schema, and nothing of the replies before it; the text of one that has none."""
+    """The object of an answer by a schema, and nothing of the replies before it; the text of one
+    that has none."""
     text = run.output or "" if run.output_json is None else msgspec.json.encode(run.output_json).decode()
     return Piece(kind=PieceKind.TEXT, text=text)
 

@@ -1,4 +1,5 @@
-"""What the messages of a chat completion are for a run: instructions, history, and its input or results of tools."""
+"""What the messages of a chat completion are for a run: instructions, history, and its input or
+results of tools."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ Owner = tuple[str | None, ...]
 class Conversation:
     """The messages of a request without those of the system, whose text is `instructions`.
 
-    It ends with messages of the user (`input`) or with results of tools (`results`, by the client's ids)."""
+    It ends with messages of the user (`input`) or with results of tools (`results`, by the client's
+    ids)."""
 
     instructions: str | None
     messages: tuple[Indexed, ...]
@@ -66,7 +68,8 @@ class Conversation:
         return self._digest(self.messages, owner)
 
     def earlier_key(self, owner: Owner) -> str | None:
-        """The `key` of the request that the answer before the input belongs to: up to its last message of the user."""
+        """The `key` of the request that the answer before the input belongs to: up to its last
+        message of the user."""
         earlier = list(self._before)
         while earlier and not _is(earlier[-1], "user"):
             earlier.pop()
@@ -159,7 +162,8 @@ def _content(index: int, message: ChatMessage, uses: dict[str, ToolUse]) -> tupl
 
 
 def _uses(index: int, message: ChatMessage) -> dict[str, ToolUse]:
-    """Calls in the history by the client's ids. Ours are derived: providers take them, and they are unique."""
+    """Calls in the history by the client's ids. Ours are derived: providers take them, and they are
+    unique."""
     return {
         call.id: ToolUse(
             id=ToolCallId(derived_id("call", call.id, index)),

@@ -28,11 +28,13 @@ _ENDED = (RunStatus.COMPLETED, RunStatus.INCOMPLETE)
 class ChatRuns:
     """Rules:
     - Results of tools resume the run that asked for them.
-    - A conversation continues its thread: the run that gave the last answer of the history is found by the digest of
-      the messages before that answer, for the same key, agent, instructions and person, and is the newest of its thread.
+    - A conversation continues its thread: the run that gave the last answer of the history is found
+      by the digest of the messages before that answer, for the same key, agent, instructions and
+      person, and is the newest of its thread.
     - Any other history becomes a new thread with these messages.
     - While the last answer waits for a person, nothing starts: the answer is the same again.
-    - A repeated request of a client's library is answered by the run that the first one started within minutes.
+    - A repeated request of a client's library is answered by the run that the first one started
+      within minutes.
     """
 
     def __init__(
@@ -59,7 +61,8 @@ class ChatRuns:
     async def begin(
         self, principal: Principal, body: ChatBody, *, is_repeated: bool, run_id: RunId | None = None
     ) -> Answer:
-        """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+        """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and
+        INVALID for what the protocol has and Dragoman has not."""
         principal.require(Permission.RUNS_START)
         body.require_supported()
         conversation = conversation_of(body.messages)
@@ -105,7 +108,8 @@ class ChatRuns:
         return (await self._start_run.execute(replace(command, history=conversation.history()))).run
 
     async def _last(self, principal: Principal, conversation: Conversation, owner: Owner) -> Run | None:
-        """The run that gave the last answer of the history, if the thread has not moved on since."""
+        """The run that gave the last answer of the history, if the thread has not moved on
+        since."""
         linked = linked_run(conversation.said)
         if linked is not None:
             found = await self._found(principal, linked)
@@ -135,13 +139,15 @@ class ChatRuns:
 
 
 def _is_of(run: Run, conversation: Conversation, owner: Owner) -> bool:
-    """Whether a run that a text links to is of this owner, and has these instructions or still waits."""
+    """Whether a run that a text links to is of this owner, and has these instructions or still
+    waits."""
     of_run = (run.requested_by, run.agent_id, (run.client_request or {}).get("user"))
     waits = run.status is RunStatus.REQUIRES_ACTION
     return of_run == owner and (waits or run.instructions == conversation.instructions)
 
 
 def _gave(run: Run, said: str) -> bool:
-    """Whether a text in a history is the answer of the run. Clients show the texts of all its turns, and trim them."""
+    """Whether a text in a history is the answer of the run. Clients show the texts of all its
+    turns, and trim them."""
     output = (run.output or "").strip()
     return run.status in _ENDED and output != "" and said.strip().endswith(output)

@@ -29,7 +29,8 @@ class DeltaToolCallView(ToolCallView):
 
 
 class AnswerView(TypedDict):
-    """`reasoning_content` is what other servers of this protocol call the summary of the reasoning."""
+    """`reasoning_content` is what other servers of this protocol call the summary of the
+    reasoning."""
 
     role: str
     content: str | None

@@ -25,8 +25,8 @@ _NONE: Mapping[str, Decided] = MappingProxyType({})
 class ClientCalls:
     """Rules:
     - All results are of one run, and all of its pending calls of the client get one.
-    - Results that were given before have no effect: the answer after them is the same again, for a client that
-      lost its connection.
+    - Results that were given before have no effect: the answer after them is the same again, for a
+      client that lost its connection.
     """
 
     def __init__(self, *, get_run: GetRun, get_run_events: GetRunEvents, resume_run: ResumeRun) -> None:
@@ -42,8 +42,8 @@ class ClientCalls:
         *,
         client_request: JsonObject | None = None,
     ) -> Answer:
-        """`decisions` are those about approvals, by the ids that the calls would have. With them, or without a call of
-        the client, everything that the run waits for must be settled.
+        """`decisions` are those about approvals, by the ids that the calls would have. With them,
+        or without a call of the client, everything that the run waits for must be settled.
 
         Raises INVALID `tool_call_not_pending`, NOT_FOUND, FORBIDDEN, CONFLICT."""
         named = [*results, *decisions]

@@ -98,7 +98,8 @@ def _checked(model: type[PartT], value: dict[str, object], path: str) -> PartT:
 
 
 def _data_url(text: str) -> tuple[str, str | None]:
-    """Media type and base64 of a data URL; for others nothing but the text itself as base64, if it is no URL."""
+    """Media type and base64 of a data URL; for others nothing but the text itself as base64, if it
+    is no URL."""
     if text.startswith("data:"):
         head, _, data = text[5:].partition(",")
         return head.partition(";")[0], data

@@ -12,14 +12,15 @@ from interfaces.http.openai.response_items import arguments_text, label_and_name
 
 
 def conversation_items(messages: Sequence[Message]) -> list[JsonObject]:
-    """Oldest first. Calls of tools of MCP servers have their results; other calls are functions, with their outputs
-    as items."""
+    """Oldest first. Calls of tools of MCP servers have their results; other calls are functions,
+    with their outputs as items."""
     results = {result.tool_id: result for message in messages for result in message.tool_results}
     return [item for message in messages for item in _items(message, results)]
 
 
 async def items_of(messages: AsyncGenerator[Message, None]) -> AsyncGenerator[JsonObject, None]:
-    """The same for messages that are read one after the other: the results of a message's calls come right after it."""
+    """The same for messages that are read one after the other: the results of a message's calls
+    come right after it."""
     together: list[Message] = []
     async with aclosing(messages) as each:
         async for message in each:

@@ -40,7 +40,8 @@ class ItemsBody(OpenAiBody):
 
 class Conversations:
     """Rules:
-    - A conversation is a thread, also one created by other APIs; its items are the thread's messages and calls.
+    - A conversation is a thread, also one created by other APIs; its items are the thread's
+      messages and calls.
     - Texts of users and of the assistant are added, images and files of users. Only runs add calls.
     """
 

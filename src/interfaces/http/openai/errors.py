@@ -41,8 +41,8 @@ _OF_RESPONSES = {
 _CODES = {"agent_not_found": "model_not_found", "token_missing": "invalid_api_key", "token_invalid": "invalid_api_key"}
 _PARAMS = {"agent_not_found": "model", "agent_disabled": "model"}
 NO_RETRY = {"x-should-retry": "false"}
-"""OpenAI's clients repeat requests by themselves, unless an answer says this. An agent that failed or that waits must
-not be started once more by its client's library."""
+"""OpenAI's clients repeat requests by themselves, unless an answer says this. An agent that failed
+or that waits must not be started once more by its client's library."""
 
 
 class ErrorBody(TypedDict):
@@ -93,8 +93,8 @@ def not_implemented(message: str) -> ServiceError:
 
 
 def stream_error(run_id: RunId, error: Exception) -> ErrorView:
-    """The error that ends a stream, as its last item. Without it, libraries take what came for the whole answer. It is
-    logged; the text of an unexpected error stays here."""
+    """The error that ends a stream, as its last item. Without it, libraries take what came for the
+    whole answer. It is logged; the text of an unexpected error stays here."""
     if isinstance(error, ServiceError):
         logger.info("stream of a run ended by the server", extra={"run_id": run_id, "code": error.code})
         return error_view(500, error.code, error.detail)
@@ -103,8 +103,8 @@ def stream_error(run_id: RunId, error: Exception) -> ErrorView:
 
 
 def handlers_by_path(path: str) -> ExceptionHandlersMap:
-    """Handlers for an app with these routes below `path`: unknown paths and methods have no route, so no router's own
-    handlers."""
+    """Handlers for an app with these routes below `path`: unknown paths and methods have no route,
+    so no router's own handlers."""
 
     def from_http(request: AnyRequest, exc: HTTPException) -> Response[ErrorView] | Response[dict[str, object]]:
         is_ours = f"{request.scope['path']}/".startswith(f"{path}/")
@@ -134,7 +134,8 @@ def _from_http_exception(request: AnyRequest, exc: HTTPException) -> Response[Er
 
 
 def _own(path: str, names: Mapping[str, str]) -> str:
-    """Where the client's protocol has what we have at this path, as its clients write it: `input[2].content[0].text`."""
+    """Where the client's protocol has what we have at this path, as its clients write it:
+    `input[2].content[0].text`."""
     first = path if path in names else path.partition(".")[0]
     own = names[first] if first in names else path.removeprefix("model_settings.").removeprefix("limits.")
     start, *steps = own.split(".")

@@ -1,4 +1,5 @@
-"""Ids of OpenAI's objects, made from ours so that nothing has to be stored to find the one by the other."""
+"""Ids of OpenAI's objects, made from ours so that nothing has to be stored to find the one by the
+other."""
 
 import re
 from collections.abc import Iterable

@@ -19,8 +19,8 @@ T = TypeVar("T")
 async def at_rest(
     watch_run: WatchRun, principal: Principal, run_id: RunId, receive: Receive, *, announced: RunId, woken: Subscription
 ) -> RunOutcome | None:
-    """The run once it has ended or waits; None if the client leaves before. `woken` listens to the run `announced` from
-    before its start: there is nothing to read of it before a signal."""
+    """The run once it has ended or waits; None if the client leaves before. `woken` listens to the
+    run `announced` from before its start: there is nothing to read of it before a signal."""
     is_new = run_id == announced
     waiting = watch_run.wait_for_new(principal, run_id, woken) if is_new else watch_run.wait(principal, run_id)
     return await unless_left(receive, waiting)

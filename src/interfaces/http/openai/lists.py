@@ -9,7 +9,8 @@ from domain.json_value import JsonObject
 
 
 def list_view(items: list[JsonObject], *, limit: int, order: str, after: str | None) -> JsonObject:
-    """A page of items that are given oldest first; `after` is the id of the last item of the page before."""
+    """A page of items that are given oldest first; `after` is the id of the last item of the page
+    before."""
     ordered = items if order == "asc" else items[::-1]
     ids = [item["id"] for item in ordered]
     start = ids.index(after) + 1 if after in ids else 0
@@ -19,8 +20,9 @@ def list_view(items: list[JsonObject], *, limit: int, order: str, after: str | N
 async def list_page(
     items: AsyncGenerator[JsonObject, None], *, limit: int, order: str, after: str | None
 ) -> JsonObject:
-    """As `list_view`, of items that are read one after the other: no more than a page is held. In ascending order
-    nothing is read after the page. Raises NOT_FOUND if `after` is none of the items."""
+    """As `list_view`, of items that are read one after the other: no more than a page is held. In
+    ascending order nothing is read after the page. Raises NOT_FOUND if `after` is none of the
+    items."""
     page: deque[JsonObject] = deque(maxlen=limit + 1)
     is_found = after is None
     async with aclosing(items) as each:

@@ -1,4 +1,5 @@
-"""What a run said to its client, as a pure view of its events: pieces of text and of reasoning, and what they cost."""
+"""What a run said to its client, as a pure view of its events: pieces of text and of reasoning, and
+what they cost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -42,9 +43,9 @@ class Spending:
 
 @dataclass(slots=True)
 class Reply:
-    """The texts of all turns as one, with an empty line between them. A client of this protocol cannot take back what it
-    has shown: after a reply that was discarded, the next one begins after an empty line. `ended` is the run once it has
-    ended or waits."""
+    """The texts of all turns as one, with an empty line between them. A client of this protocol
+    cannot take back what it has shown: after a reply that was discarded, the next one begins after
+    an empty line. `ended` is the run once it has ended or waits."""
 
     spent: Spending = field(default_factory=Spending)
     ended: Run | None = None

@@ -1,4 +1,5 @@
-"""The events of a response as a pure view of the events of its run: reading again gives the same, to every number."""
+"""The events of a response as a pure view of the events of its run: reading again gives the same,
+to every number."""
 
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field

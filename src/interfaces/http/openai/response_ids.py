@@ -1,5 +1,6 @@
-"""Ids of responses and their items. A response is a part of a run: from its start, or from where it waited, to where it
-ends or waits. Its id has the run and, after the first part, the number of the part."""
+"""Ids of responses and their items. A response is a part of a run: from its start, or from where it
+waited, to where it ends or waits. Its id has the run and, after the first part, the number of the
+part."""
 
 import re
 from collections.abc import Iterator

@@ -11,7 +11,8 @@ from interfaces.http.openai.content_parts import text_of
 from interfaces.http.openai.errors import relocated, unsupported
 
 _SAID_BEFORE = frozenset({"reasoning", "mcp_list_tools", "mcp_call", "mcp_approval_request"})
-"""Items of earlier answers that a client sends back: the text that came of them is in its messages."""
+"""Items of earlier answers that a client sends back: the text that came of them is in its
+messages."""
 _OTHER_MESSAGES = frozenset({"message", "function_call_output"})
 """Items that end the calls of a turn."""
 _OF_OUTPUT = {"content": "output", "tool_call_id": "call_id"}
@@ -57,7 +58,8 @@ class ReadInput:
 
     @contextmanager
     def located(self) -> Iterator[None]:
-        """Errors inside about messages, by their numbers, name the client's items that they come from."""
+        """Errors inside about messages, by their numbers, name the client's items that they come
+        from."""
         try:
             yield
         except ServiceError as error:
@@ -118,7 +120,8 @@ def _call(item: Item, path: str) -> object:
 
 
 def _end_calls(messages: list[ChatMessage], sources: list[_Source], calls: dict[str, object]) -> None:
-    """Makes calls that follow each other one message, with the text before them. It is built once for all of them."""
+    """Makes calls that follow each other one message, with the text before them. It is built once
+    for all of them."""
     if not calls:
         return
     content, item = None, next(iter(calls))

@@ -12,7 +12,8 @@ OWN_TOOLS = "dragoman"
 
 
 def message_item(message_id: str, text: str | None, status: str, *, phase: str | None = None) -> JsonObject:
-    """`phase` is left out as long as it is not known: the Open Responses schema has no null for it."""
+    """`phase` is left out as long as it is not known: the Open Responses schema has no null for
+    it."""
     content: list[JsonValue] = [] if text is None else [text_part(text)]
     item: JsonObject = {
         "id": message_id,
@@ -57,8 +58,8 @@ def function_item(run_id: RunId, use: JsonObject, status: str, arguments: str) -
 def mcp_call_item(
     call: JsonObject, status: str, *, arguments: str, output: str | None = None, approval: str | None = None
 ) -> JsonObject:
-    """`call` has `id` and `name` as models see it. An output with `status` failed is the error. `approval` is the id of the
-    request for an approval that the call had."""
+    """`call` has `id` and `name` as models see it. An output with `status` failed is the error.
+    `approval` is the id of the request for an approval that the call had."""
     label, name = label_and_name(str(call["name"]))
     failed = status == "failed"
     error: JsonValue = {"type": "mcp_tool_execution_error", "content": output} if failed else None

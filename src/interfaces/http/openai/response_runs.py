@@ -50,13 +50,15 @@ _TOOL_FIELDS = {
 
 class ResponseRuns:
     """Rules:
-    - Outputs of functions and answers to approvals resume the run that waits for all of them. Until it has all, nothing
-      else is added to its thread. Where other people must approve, too, the answer is the response that waits.
-    - A response after another one continues its thread. If the thread has moved on, a new thread begins with the
-      messages up to that response, if it is the last one of a run that has ended.
+    - Outputs of functions and answers to approvals resume the run that waits for all of them. Until
+      it has all, nothing else is added to its thread. Where other people must approve, too, the
+      answer is the response that waits.
+    - A response after another one continues its thread. If the thread has moved on, a new thread
+      begins with the messages up to that response, if it is the last one of a run that has ended.
     - A response of a conversation is a run on its thread. Any other one gets a new thread.
     - An `mcp` tool names a registered server of the agent; `allowed_tools` narrow its tools.
-    - A repeated request of a client's library is answered by the run that the first one started within minutes.
+    - A repeated request of a client's library is answered by the run that the first one started
+      within minutes.
     """
 
     def __init__(
@@ -89,7 +91,8 @@ class ResponseRuns:
     async def begin(
         self, principal: Principal, body: ResponseBody, *, is_repeated: bool, run_id: RunId | None = None
     ) -> tuple[Run, Place]:
-        """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and INVALID for what the protocol has and Dragoman has not."""
+        """`run_id` is the id of a run that is started. Raises as StartRun and ResumeRun, and
+        INVALID for what the protocol has and Dragoman has not."""
         principal.require(Permission.RUNS_START)
         body.require_supported()
         given = read_input(body.input)
@@ -177,7 +180,8 @@ class ResponseRuns:
         return page.items[0] if page.items else None
 
     async def _require_branch(self, principal: Principal, run: Run, place: Place) -> None:
-        """Messages of a thread in quarantine, and calls without results, come into no other thread."""
+        """Messages of a thread in quarantine, and calls without results, come into no other
+        thread."""
         thread = await self._get_thread.execute(principal, run.thread_id)
         if thread.quarantine is not None:
             raise thread_quarantined(thread.id, thread.quarantine.run_id)
@@ -202,8 +206,9 @@ class ResponseRuns:
     async def _mcp(
         self, principal: Principal, agent: Agent, body: ResponseBody
     ) -> tuple[tuple[str, ...] | None, list[JsonValue]]:
-        """The allowlist of the run, and the items that list the tools of the named servers. The list has patterns of all
-        tools but those that `allowed_tools` leave out; None if they leave out nothing."""
+        """The allowlist of the run, and the items that list the tools of the named servers. The
+        list has patterns of all tools but those that `allowed_tools` leave out; None if they leave
+        out nothing."""
         named = body.mcp_tools()
         for tool, path in named:
             if tool.server_label not in agent.config.mcp_servers:

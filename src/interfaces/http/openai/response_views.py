@@ -22,7 +22,8 @@ _ABSENT = (
 """Fields of the protocol that Dragoman has nothing for."""
 _NO_REASONING = ("summary", "generate_summary", "context", "mode")
 _DEFAULT_SAMPLING = 1.0
-"""What the protocol shows for a value that is not set: Open Responses requires a number. Nothing is sent to the model."""
+"""What the protocol shows for a value that is not set: Open Responses requires a number. Nothing is
+sent to the model."""
 _USED_UP = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -39,7 +40,8 @@ def response_view(
     error: JsonObject | None,
     incomplete: JsonObject | None,
 ) -> JsonObject:
-    """A response: what its request said (`asked`), and what has come of it. Times are in whole seconds since 1970."""
+    """A response: what its request said (`asked`), and what has come of it. Times are in whole
+    seconds since 1970."""
     settings = run.model_settings
     return {
         **dict.fromkeys(_ABSENT),

@@ -1,4 +1,5 @@
-"""Answers requests for responses, whole, streamed or in the background: all are views of the events of one run."""
+"""Answers requests for responses, whole, streamed or in the background: all are views of the events
+of one run."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -119,8 +120,9 @@ class Responses:
         return input_items(await self._existing(principal, response_id))
 
     async def _is_shared(self, principal: Principal, response: ResponseEvents) -> bool:
-        """Whether the thread has more than the response: it is a conversation of the client's, or has other responses,
-        or messages that were added. Messages that came with the run, as its history, are of the run's own moment."""
+        """Whether the thread has more than the response: it is a conversation of the client's, or
+        has other responses, or messages that were added. Messages that came with the run, as its
+        history, are of the run's own moment."""
         run = response.run
         if response.place.part or (run.client_request or {}).get("conversation"):
             return True
@@ -162,7 +164,8 @@ class Responses:
     async def _frames(
         self, principal: Principal, events: ResponseEvents, *, starting_after: int
     ) -> AsyncGenerator[bytes, None]:
-        """A stream that was cut ends with an error, which has the number after which its client reads on."""
+        """A stream that was cut ends with an error, which has the number after which its client
+        reads on."""
         sent = starting_after
         try:
             async for event in self._followed(principal, events):

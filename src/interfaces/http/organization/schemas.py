@@ -24,7 +24,8 @@ McpKind = Annotated[str, Field(json_schema_extra={"enum": [*KINDS]})]
 
 
 class UserLimitsBody(Body):
-    """Limits of one user. What is absent or null sets none, or leaves it to the limits of all users."""
+    """Limits of one user. What is absent or null sets none, or leaves it to the limits of all
+    users."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"rate_limit": {"calls": 60, "per_s": 60}, "max_active_runs": 5},)
     shown_as: ClassVar[type] = UserLimitsView

@@ -77,7 +77,8 @@ class OrganizationView(TypedDict):
 
 
 class SavedOrganizationView(OrganizationView):
-    """A saved organization; `warnings` name its policies that match no tool, and users with limits who do not exist."""
+    """A saved organization; `warnings` name its policies that match no tool, and users with limits
+    who do not exist."""
 
     warnings: Warnings
 

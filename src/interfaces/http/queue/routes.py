@@ -25,7 +25,8 @@ async def get_queue(
         bool, QueryParameter(name="all", description="Of all organizations. Requires a platform key.")
     ] = False,
 ) -> QueueView:
-    """Sums, and a line for each agent and lane with queued runs or runs in progress: the 1,000 with most queued runs."""
+    """Sums, and a line for each agent and lane with queued runs or runs in progress: the 1,000 with
+    most queued runs."""
     return queue_view(await get_queue.execute(request.principal, of_all=every))
 
 
@@ -38,6 +39,8 @@ async def get_queue(
 async def requeue_runs(
     request: ApiRequest, data: JSONBody[RequeueRunsBody], requeue_runs: NamedDependency[RequeueRuns]
 ) -> RequeuedRunsView:
-    """Requires the role operator. Takes at most 100 runs in progress from their workers, longest without an event first. Other
-    workers continue them; calls that are unsafe to repeat are not repeated. Runs that wait for a long tool call are among them. Runs of lost workers need no request."""
+    """Requires the role operator. Takes at most 100 runs in progress from their workers, longest
+    without an event first. Other workers continue them; calls that are unsafe to repeat are not
+    repeated. Runs that wait for a long tool call are among them. Runs of lost workers need no
+    request."""
     return {"run_ids": list(await requeue_runs.execute(data.to_command(request.principal)))}

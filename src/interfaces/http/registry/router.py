@@ -20,12 +20,13 @@ _ANY_ORIGIN = {
     "access-control-allow-methods": "GET, OPTIONS",
     "access-control-allow-headers": "Authorization, Content-Type",
 }
-"""What Copilot asks of a registry. Without credentials of the browser a page reads nothing that its reader could not read."""
+"""What Copilot asks of a registry. Without credentials of the browser a page reads nothing that its
+reader could not read."""
 
 
 def registry_router(container: Container) -> OwnRouter:
-    """Below `/v0.1`: with a key, the servers of the key's organization; without one, those of the organization that the
-    settings publish."""
+    """Below `/v0.1`: with a key, the servers of the key's organization; without one, those of the
+    organization that the settings publish."""
     published = container.settings().registry_organization
     middleware = [authentication(container.authenticate())]
     if published is not None:

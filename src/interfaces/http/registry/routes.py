@@ -1,4 +1,5 @@
-"""Routes of the MCP registry API. They are not in the OpenAPI document: their shapes are the registry's."""
+"""Routes of the MCP registry API. They are not in the OpenAPI document: their shapes are the
+registry's."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -32,7 +33,8 @@ Text = Annotated[str | None, QueryParameter(max_length=300)]
 
 class RegistryServers:
     """Rules:
-    - The enabled servers of an organization, of kinds that it may use, in the order of their slugs; none while MCP is off.
+    - The enabled servers of an organization, of kinds that it may use, in the order of their slugs;
+      none while MCP is off.
     - Readers without a key see what was read for others of them up to `KEPT_S` ago.
     """
 
@@ -64,8 +66,8 @@ class RegistryServers:
         version: str | None,
         since: datetime | None,
     ) -> JsonObject:
-        """A page of entries. `after` is the name of the entry before. Raises NOT_FOUND `organization_not_found`, INVALID
-        `cursor_invalid`."""
+        """A page of entries. `after` is the name of the entry before. Raises NOT_FOUND
+        `organization_not_found`, INVALID `cursor_invalid`."""
         namespace = namespace_of(self._address.url)
         if after and not after.startswith(f"{namespace}/"):
             raise invalid("cursor_invalid", "The cursor is not from this list.")

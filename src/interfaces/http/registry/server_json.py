@@ -1,4 +1,5 @@
-"""MCP servers in the registry's format, `server.json` (MCP registry API v0.1; schema 2025-12-11). Pure."""
+"""MCP servers in the registry's format, `server.json` (MCP registry API v0.1; schema 2025-12-11).
+Pure."""
 
 import re
 from ipaddress import ip_address
@@ -29,8 +30,8 @@ def namespace_of(url: str | None) -> str:
 
 
 def server_json(server: McpServer, namespace: str) -> JsonObject | None:
-    """The entry of a server. None for one that only this machine can start: it runs from a file or command here.
-    Secrets appear as inputs without values."""
+    """The entry of a server. None for one that only this machine can start: it runs from a file or
+    command here. Secrets appear as inputs without values."""
     config = server.config
     remotes = _remotes(config)
     packages = [] if remotes else _packages(server)

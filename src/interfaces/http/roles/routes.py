@@ -51,8 +51,8 @@ async def update_role(
     update_custom_role: NamedDependency[UpdateCustomRole],
     if_match: IfMatch = None,
 ) -> Response[RoleView]:
-    """Requires the permission `roles.manage`, and each permission that the role has before or after. Applies at once to
-    all who have the role. The name stays."""
+    """Requires the permission `roles.manage`, and each permission that the role has before or
+    after. Applies at once to all who have the role. The name stays."""
     data.changes()  # refuses null
     changed = await update_custom_role.execute(
         UpdateCustomRoleCommand(
@@ -66,6 +66,6 @@ async def update_role(
 async def delete_role(
     request: ApiRequest, role: RolePath, delete_custom_role: NamedDependency[DeleteCustomRole]
 ) -> None:
-    """Requires the permission `roles.manage`. A role in use is answered with 409 `role_in_use`, which names the keys,
-    users and identity providers that have it."""
+    """Requires the permission `roles.manage`. A role in use is answered with 409 `role_in_use`,
+    which names the keys, users and identity providers that have it."""
     await delete_custom_role.execute(DeleteCustomRoleCommand(principal=request.principal, name=role))

@@ -27,6 +27,7 @@ class RoleBody(Body):
 
 
 class UpdateRoleBody(Patch, of=RoleBody, without={"name"}):
-    """Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The name stays."""
+    """Changes to a custom role; absent fields stay. `permissions` replace all earlier ones. The
+    name stays."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"permissions": ["approvals.decide", "runs.start"]},)

@@ -88,8 +88,8 @@ class MessageDeltaEvent(EventView):
 
 
 class ReasoningDeltaEvent(EventView):
-    """A piece of the reasoning that the model shows before or beside the text of a message, of agents with
-    `reasoning_summary`. It is in no message."""
+    """A piece of the reasoning that the model shows before or beside the text of a message, of
+    agents with `reasoning_summary`. It is in no message."""
 
     type: Annotated[Literal["reasoning.delta"], _TYPE]
     message_id: Annotated[str, _MESSAGE]
@@ -224,7 +224,8 @@ class RunCancelledEvent(EventView):
 
 
 class RunStreamEnd(TypedDict):
-    """The last item of a stream: the run has ended or requires action. It is not stored and has no id."""
+    """The last item of a stream: the run has ended or requires action. It is not stored and has no
+    id."""
 
     type: Annotated[Literal["end"], _TYPE]
     status: Annotated[RunStatus, "Status of the run."]

@@ -9,7 +9,8 @@ from contextlib import aclosing
 
 from litestar.types import Receive
 
-from application.runs.ports import RunOutcome, StartedRun
+from application.runs.new_run import StartedRun
+from application.runs.ports import RunOutcome
 from application.runs.queries import GetRun
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.watch_run import WatchRun

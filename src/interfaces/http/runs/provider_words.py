@@ -1,5 +1,5 @@
-"""What a model provider said about a failed run, where a protocol has one text for an error: operators and admins read it
-after the neutral sentence, others the sentence alone."""
+"""What a model provider said about a failed run, where a protocol has one text for an error:
+operators and admins read it after the neutral sentence, others the sentence alone."""
 
 from dataclasses import replace
 

@@ -72,9 +72,10 @@ async def list_runs(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> RunPage:
-    """Newest first, or in another `order`. All conditions must hold. With `model`, with `started_by` beside `agent_id`, `error` or
-    the status of an ended run, and with `error` beside `agent_id` or the status of a run that ended without one, a page has what is
-    found among the next 10,000 runs: it may have fewer runs than `limit`, or none, and still a `next_cursor`."""
+    """Newest first, or in another `order`. All conditions must hold. With `model`, with
+    `started_by` beside `agent_id`, `error` or the status of an ended run, and with `error` beside
+    `agent_id` or the status of a run that ended without one, a page has what is found among the
+    next 10,000 runs: it may have fewer runs than `limit`, or none, and still a `next_cursor`."""
     found = await list_runs.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor), order)
     return page_view(found, lambda run: listed_run_view(run, request.principal.reads_as))
 
@@ -83,9 +84,10 @@ async def list_runs(
 async def count_runs(
     request: ApiRequest, count_runs: NamedDependency[CountRuns], wanted: NamedDependency[RunFilter]
 ) -> RunCountView:
-    """How many runs meet all conditions, counted up to 1,000. With `search`, `tool`, `metadata` or `model`, with `started_by`
-    beside `agent_id`, `error` or the status of an ended run, and with `error` beside `agent_id` or the status of a run that ended
-    without one, they are counted among the organization's 10,000 newest runs (before `until`)."""
+    """How many runs meet all conditions, counted up to 1,000. With `search`, `tool`, `metadata` or
+    `model`, with `started_by` beside `agent_id`, `error` or the status of an ended run, and with
+    `error` beside `agent_id` or the status of a run that ended without one, they are counted among
+    the organization's 10,000 newest runs (before `until`)."""
     found = await count_runs.execute(request.principal, wanted)
     return {"count": found.number, "has_more": found.has_more}
 
@@ -113,8 +115,9 @@ async def export_runs(
     order: RunOrderParameter = RunOrder.NEWEST,
     format: Annotated[ExportFormat, QueryParameter(description="`ndjson` or `csv`.")] = ExportFormat.NDJSON,
 ) -> Stream:
-    """All runs that meet all conditions, as a file. With an `order` by a figure, those of the newest 10,000 runs that were
-    created before the export began; a run whose figure changes meanwhile may be missing, or be there twice."""
+    """All runs that meet all conditions, as a file. With an `order` by a figure, those of the
+    newest 10,000 runs that were created before the export began; a run whose figure changes
+    meanwhile may be missing, or be there twice."""
     principal = request.principal
     return exported(
         export_runs.execute(principal, wanted, order),

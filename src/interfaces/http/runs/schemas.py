@@ -110,7 +110,8 @@ class RunBody(Body):
 
 
 class CancelRunsBody(Body):
-    """The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the others."""
+    """The unfinished runs to cancel: exactly one of agent_id, server and all, narrowed by the
+    others."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = (
         {"agent_id": "repository-guide"},

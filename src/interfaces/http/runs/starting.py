@@ -110,8 +110,8 @@ async def retry_run(
     idempotency_key: IdempotencyHeader = None,
 ) -> Response[RunView]:
     """A new run continues the thread from the last step that the failed run has stored; its
-    `retry_of` is the failed run. That run must be the newest of its thread. A runner retries its own
-    runs, an operator any."""
+    `retry_of` is the failed run. That run must be the newest of its thread. A runner retries its
+    own runs, an operator any."""
     started = await retry_run.execute(
         RetryRunCommand(
             principal=request.principal,

@@ -93,8 +93,8 @@ class Group(Resource[Any]):
 
 
 def scim_provider() -> ScimProvider:
-    """What `/ServiceProviderConfig`, `/ResourceTypes` and `/Schemas` say. Directories send attributes that are not
-    stored, and Microsoft Entra names members to remove in `value`."""
+    """What `/ServiceProviderConfig`, `/ResourceTypes` and `/Schemas` say. Directories send
+    attributes that are not stored, and Microsoft Entra names members to remove in `value`."""
     config = ServiceProviderConfig(
         patch=Patch(supported=True),
         bulk=Bulk(supported=False, max_operations=0, max_payload_size=0),

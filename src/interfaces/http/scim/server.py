@@ -1,4 +1,5 @@
-"""Answers requests below `/scim/v2`. Imported at the first of them, because the library takes megabytes."""
+"""Answers requests below `/scim/v2`. Imported at the first of them, because the library takes
+megabytes."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,8 @@ _PLAIN = {
 
 
 class DirectoryService(ScimService):
-    """A change that leaves a person inactive is stored even if it changes nothing: it ends what a failure left."""
+    """A change that leaves a person inactive is stored even if it changes nothing: it ends what a
+    failure left."""
 
     def apply_patch(
         self, current: Resource[Any], patch_op: "PatchOp[Any]", conditions: Conditions
@@ -63,7 +65,8 @@ def _in_plain_words(error: SCIMException) -> SCIMException:
 
 class ScimServer:
     """Rules:
-    - A directory sends the token of its identity provider, and manages that one's people and groups only.
+    - A directory sends the token of its identity provider, and manages that one's people and groups
+      only.
     - What the service offers (`/ServiceProviderConfig`) is public (RFC 7643, section 5).
     - Errors have the shape of SCIM, except those of rate limits and storage.
     """

@@ -67,7 +67,8 @@ class DirectoryUseCases:
 
 
 class DirectoryStorage(AsyncScimStorage):
-    """Lists are in the order of creation, and filtered in memory; a filter for one user name reads one row."""
+    """Lists are in the order of creation, and filtered in memory; a filter for one user name reads
+    one row."""
 
     def __init__(self, provider: IdentityProvider, use_cases: DirectoryUseCases) -> None:
         self._provider = provider

@@ -55,8 +55,8 @@ async def list_server_contents(
     list_server_contents: NamedDependency[ListServerContents],
     agent: Annotated[str, QueryParameter(description="The agent's id or name. Its policy applies.")],
 ) -> ServerContentsView:
-    """Requires the role runner. The server is asked in the caller's own gateway session with the agent. A list that it does
-    not answer is empty."""
+    """Requires the role runner. The server is asked in the caller's own gateway session with the
+    agent. A list that it does not answer is empty."""
     return server_contents_view(await list_server_contents.execute(request.principal, server, agent))
 
 
@@ -72,8 +72,8 @@ async def read_server_resource(
     data: JSONBody[ReadResourceBody],
     read_server_content: NamedDependency[ReadServerContent],
 ) -> ServerContentView:
-    """Requires the role runner. For policy, limits and audit it is a call of `mcp__SLUG__resources`, as a client of the
-    gateway makes it."""
+    """Requires the role runner. For policy, limits and audit it is a call of
+    `mcp__SLUG__resources`, as a client of the gateway makes it."""
     command = ReadServerContentCommand(principal=request.principal, server=server, agent=data.agent, uri=data.uri)
     return {"result": await read_server_content.execute(command)}
 
@@ -90,8 +90,8 @@ async def get_server_prompt(
     data: JSONBody[GetPromptBody],
     read_server_content: NamedDependency[ReadServerContent],
 ) -> ServerContentView:
-    """Requires the role runner. For policy, limits and audit it is a call of `mcp__SLUG__prompts`, as a client of the
-    gateway makes it."""
+    """Requires the role runner. For policy, limits and audit it is a call of `mcp__SLUG__prompts`,
+    as a client of the gateway makes it."""
     command = ReadServerContentCommand(
         principal=request.principal, server=server, agent=data.agent, name=data.name, arguments=data.arguments
     )

@@ -40,8 +40,8 @@ async def list_sessions(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> SessionPage:
-    """Own sessions with any role, others require the role admin. Newest first, without ended ones: browsers signed in to
-    the console, and OAuth clients at the gateway."""
+    """Own sessions with any role, others require the role admin. Newest first, without ended ones:
+    browsers signed in to the console, and OAuth clients at the gateway."""
     wanted = None if holder == EVERYBODY else _holder(request.principal, holder)
     page = await list_sessions.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor))
     return page_view(page, session_view)
@@ -49,7 +49,8 @@ async def list_sessions(
 
 @delete("/sessions/{session_id:str}", summary="End a session", responses=documented(403, 404))
 async def end_session(request: ApiRequest, session_id: SessionPath, end_session: NamedDependency[EndSession]) -> None:
-    """Own sessions with any role, others require the role admin. The session is refused at once, in every process."""
+    """Own sessions with any role, others require the role admin. The session is refused at once, in
+    every process."""
     await end_session.execute(EndSessionCommand(principal=request.principal, session_id=session_id))
 
 
@@ -57,7 +58,8 @@ async def end_session(request: ApiRequest, session_id: SessionPath, end_session:
 async def end_sessions(
     request: ApiRequest, data: JSONBody[EndSessionsBody], end_sessions: NamedDependency[EndSessions]
 ) -> EndedSessionsView:
-    """Own sessions with any role, others require the role admin. Tokens with which the caller calls the API stay valid."""
+    """Own sessions with any role, others require the role admin. Tokens with which the caller calls
+    the API stay valid."""
     command = EndSessionsCommand(principal=request.principal, holder=_holder(request.principal, data.holder))
     return {"ended": await end_sessions.execute(command)}
 

@@ -8,7 +8,8 @@ from interfaces.http.view_fields import CreatedAt, ExpiresAt, Items, NextCursor,
 
 
 class SessionView(TypedDict):
-    """A browser that is signed in to the console, a client that a person admitted at the gateway, or an impersonation."""
+    """A browser that is signed in to the console, a client that a person admitted at the gateway,
+    or an impersonation."""
 
     id: Annotated[str, "Id of the session; that of a client is a gateway session's."]
     kind: Annotated[

@@ -138,9 +138,9 @@ async def fork_thread(
     fork_thread: NamedDependency[ForkThread],
     data: JSONBody[ForkThreadBody | None] = None,
 ) -> Response[ThreadView]:
-    """Requires the role runner. Creates a thread with copies of the messages before one of them, to say that one
-    differently: a run on the new thread does so. The thread itself stays as it is. Its sources are copied, too. The body is
-    optional."""
+    """Requires the role runner. Creates a thread with copies of the messages before one of them, to
+    say that one differently: a run on the new thread does so. The thread itself stays as it is. Its
+    sources are copied, too. The body is optional."""
     before = None if data is None or data.before_message_id is None else MessageId(data.before_message_id)
     forked = await fork_thread.execute(
         ForkThreadCommand(

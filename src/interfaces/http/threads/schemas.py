@@ -126,7 +126,8 @@ class AppendMessageBody(Body):
 
 
 def user_content(given: str | list[TextPart | ImagePart | FilePart], path: str) -> tuple[UserContent, ...]:
-    """Parts as content. Raises INVALID `body_invalid`, `attachments_too_large`, with paths below `path`."""
+    """Parts as content. Raises INVALID `body_invalid`, `attachments_too_large`, with paths below
+    `path`."""
     if isinstance(given, str):
         return (TextContent(text=given),)
     _require_valid(given, path)

@@ -51,8 +51,9 @@ async def get_usage(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> UsagePage:
-    """Newest day first, then by agent, model and person, or by tool. All conditions must hold. Calls of tools are counted
-    since the service has the schema's revision 0113, about a second after each call."""
+    """Newest day first, then by agent, model and person, or by tool. All conditions must hold.
+    Calls of tools are counted since the service has the schema's revision 0113, about a second
+    after each call."""
     wanted_page = PageRequest(limit=limit, cursor=cursor)
     if tool is not None or UsageKey.TOOL in (by or ()):
         _check_conditions_of_tools(agent_id=agent_id, model=model, started_by=started_by)

@@ -68,8 +68,8 @@ async def get_user(request: ApiRequest, user_id: UserPath, get_user: NamedDepend
 async def update_user(
     request: ApiRequest, user_id: UserPath, data: JSONBody[UpdateUserBody], update_user: NamedDependency[UpdateUser]
 ) -> UpdatedUserView:
-    """Requires the role admin. Applies at once. A deactivated user's unfinished runs and workflow runs are cancelled,
-    and gateway sessions that they opened are revoked."""
+    """Requires the role admin. Applies at once. A deactivated user's unfinished runs and workflow
+    runs are cancelled, and gateway sessions that they opened are revoked."""
     command = UpdateUserCommand(
         principal=request.principal,
         user_id=UserId(user_id),
@@ -85,8 +85,8 @@ async def update_user(
 async def remove_user(
     request: ApiRequest, user_id: UserPath, update_user: NamedDependency[UpdateUser]
 ) -> UpdatedUserView:
-    """Requires the role admin. As deactivating; name and e-mail address are deleted too. The person's next sign-in is
-    refused, until an admin sets the status to active."""
+    """Requires the role admin. As deactivating; name and e-mail address are deleted too. The
+    person's next sign-in is refused, until an admin sets the status to active."""
     command = UpdateUserCommand(principal=request.principal, user_id=UserId(user_id), status=UserStatus.REMOVED)
     return updated_user_view(await update_user.execute(command))
 
@@ -100,8 +100,9 @@ async def begin_impersonation(
     data: JSONBody[BeginImpersonationBody],
     begin_impersonation: NamedDependency[BeginImpersonation],
 ) -> BegunImpersonationView:
-    """Requires a platform key, or a user with `may_impersonate`, whose role includes that of the user. The answer has a
-    token for the API below `/v1`. The user sees it, and can end it (`DELETE /v1/sessions/{session_id}`)."""
+    """Requires a platform key, or a user with `may_impersonate`, whose role includes that of the
+    user. The answer has a token for the API below `/v1`. The user sees it, and can end it
+    (`DELETE /v1/sessions/{session_id}`)."""
     command = BeginImpersonationCommand(
         principal=request.principal, user_id=UserId(user_id), reason=data.reason, minutes=data.minutes
     )
@@ -113,6 +114,7 @@ async def begin_impersonation(
 async def list_impersonations(
     request: ApiRequest, user_id: UserPath, list_impersonations: NamedDependency[ListImpersonations]
 ) -> ImpersonationList:
-    """Users read their own, others require the role admin. Those of the last 30 days, newest first."""
+    """Users read their own, others require the role admin. Those of the last 30 days, newest
+    first."""
     found = await list_impersonations.execute(request.principal, UserId(user_id))
     return {"data": [impersonation_view(each) for each in found]}

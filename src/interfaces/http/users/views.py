@@ -35,7 +35,8 @@ class UserView(TypedDict):
 
 
 class UpdatedUserView(UserView):
-    """A changed user, and how many runs, workflow runs and gateway sessions end with their access."""
+    """A changed user, and how many runs, workflow runs and gateway sessions end with their
+    access."""
 
     cancelled_runs: Annotated[int, "Number of their runs that are cancelled."]
     cancelled_workflow_runs: Annotated[int, "Number of their workflow runs that are cancelled."]

@@ -73,7 +73,8 @@ async def list_inbox_deliveries(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> WebhookDeliveryPage:
-    """Requires the role admin. Newest first: approvals, questions of workflows, tools and threads in quarantine."""
+    """Requires the role admin. Newest first: approvals, questions of workflows, tools and threads
+    in quarantine."""
     return page_view(
         await list_inbox_deliveries.execute(request.principal, PageRequest(limit=limit, cursor=cursor)),
         webhook_delivery_view,
@@ -96,8 +97,8 @@ async def list_deliveries(
     limit: PageLimit = DEFAULT_PAGE_SIZE,
     cursor: PageCursor = None,
 ) -> WebhookDeliveryPage:
-    """Those of all runs and, for the role admin, of the inbox; newest first. All conditions must hold. `state` and
-    `receiver` search the 10,000 newest deliveries."""
+    """Those of all runs and, for the role admin, of the inbox; newest first. All conditions must
+    hold. `state` and `receiver` search the 10,000 newest deliveries."""
     wanted = DeliveryFilter(state=status, receiver=receiver, since=in_utc(since), until=in_utc(until))
     return page_view(
         await list_deliveries.execute(request.principal, wanted, PageRequest(limit=limit, cursor=cursor)),
@@ -109,8 +110,8 @@ async def list_deliveries(
 async def list_webhook_receivers(
     request: ApiRequest, list_webhook_receivers: NamedDependency[ListWebhookReceivers]
 ) -> WebhookReceiversView:
-    """Receivers of the 10,000 newest deliveries, the last used first. The webhook of the inbox is listed for the role
-    admin."""
+    """Receivers of the 10,000 newest deliveries, the last used first. The webhook of the inbox is
+    listed for the role admin."""
     found = await list_webhook_receivers.execute(request.principal)
     return {"data": [webhook_receiver_view(each) for each in found]}
 

@@ -1,4 +1,5 @@
-"""The events of workflow runs as JSON: one shape for each type, and `end`, the last item of a stream."""
+"""The events of workflow runs as JSON: one shape for each type, and `end`, the last item of a
+stream."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal, NotRequired, TypedDict
@@ -141,7 +142,8 @@ class WorkflowRunCancelledEvent(WorkflowEventView):
 
 
 class WorkflowStreamEnd(TypedDict):
-    """The last item of a stream: the workflow run has ended or waits. It is not stored and has no id."""
+    """The last item of a stream: the workflow run has ended or waits. It is not stored and has no
+    id."""
 
     type: Annotated[Literal["end"], _TYPE]
     status: Annotated[WorkflowRunStatus, "Status of the workflow run."]

@@ -7,7 +7,7 @@ from litestar.di import NamedDependency
 from litestar.openapi.spec import Tag
 from litestar.params import JSONBody, QueryParameter
 
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from application.system.pages import DEFAULT_PAGE_SIZE, PageRequest
 from application.workflows.ports import WorkflowRunFilter
 from application.workflows.replay_workflow_run import ReplayWorkflowRun, ReplayWorkflowRunCommand
@@ -118,7 +118,8 @@ async def stream_workflow_run(
     workflow_run_streams: NamedDependency[WorkflowRunStreams],
     last_event_id: LastEventId = None,
 ) -> EventStream:
-    """Server-sent events, from the beginning or after `Last-Event-ID`, until the run has ended or waits for a person."""
+    """Server-sent events, from the beginning or after `Last-Event-ID`, until the run has ended or
+    waits for a person."""
     after = sequence_after(last_event_id)
     return await workflow_run_streams.of(request.principal, WorkflowRunId(workflow_run), after_seq=after)
 
@@ -173,8 +174,9 @@ async def replay_workflow_run(
     data: JSONBody[ReplayWorkflowRunBody],
     replay_workflow_run: NamedDependency[ReplayWorkflowRun],
 ) -> Response[WorkflowRunView]:
-    """Requires the role runner for the caller's own runs, operator for others. Starts a new run of the newest version
-    with the same input. Nodes that ended well and do not come after the node are not executed again."""
+    """Requires the role runner for the caller's own runs, operator for others. Starts a new run of
+    the newest version with the same input. Nodes that ended well and do not come after the node are
+    not executed again."""
     command = ReplayWorkflowRunCommand(
         principal=request.principal, run_id=WorkflowRunId(workflow_run), node_id=data.node_id, alone=data.alone
     )

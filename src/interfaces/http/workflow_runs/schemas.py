@@ -23,7 +23,8 @@ class StartWorkflowRunBody(Body):
 
 
 class ReplayWorkflowRunBody(Body):
-    """The node from which a new run executes; nodes before it keep the outputs of the earlier run."""
+    """The node from which a new run executes; nodes before it keep the outputs of the earlier
+    run."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"node_id": "review"},)
 

@@ -1,4 +1,5 @@
-"""Definitions of workflows as text: read, and compared with the definition that they are sent with."""
+"""Definitions of workflows as text: read, and compared with the definition that they are sent
+with."""
 
 import asyncio
 from collections.abc import Mapping
@@ -30,13 +31,15 @@ def parts_of(definition: WorkflowDefinition) -> dict[str, object]:
 
 
 def source_of(text: str) -> str | None:
-    """What is stored of a text that a definition was read from: YAML, with its comments; of JSON nothing."""
+    """What is stored of a text that a definition was read from: YAML, with its comments; of JSON
+    nothing."""
     return None if text.lstrip().startswith("{") else text.replace("\r\n", "\n")
 
 
 async def read_beside(text: str, sent: Mapping[str, object]) -> WorkflowDefinition:
-    """The definition that the text says. `sent` are the parts that came with it, by field. Raises INVALID `definition_invalid`
-    where one differs: the console would edit another workflow than the one that runs."""
+    """The definition that the text says. `sent` are the parts that came with it, by field. Raises
+    INVALID `definition_invalid` where one differs: the console would edit another workflow than the
+    one that runs."""
     definition = await definition_of(text, path="text")
     wrong = [
         Violation(path=name, message="differs from the text")

@@ -31,8 +31,9 @@ MERMAID = "text/vnd.mermaid"
 async def create_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], create_workflow: NamedDependency[CreateWorkflow]
 ) -> Response[SavedWorkflowView]:
-    """Requires the role admin. The response to an invalid workflow lists all faults: of the
-    graph, and agents, MCP servers and secrets that do not exist. A `text` that says something else is refused."""
+    """Requires the role admin. The response to an invalid workflow lists all faults: of the graph,
+    and agents, MCP servers and secrets that do not exist. A `text` that says something else is
+    refused."""
     definition, text = data.to_definition(), None
     if data.text is not None:
         definition, text = await read_beside(data.text, parts_of(definition)), source_of(data.text)
@@ -66,8 +67,9 @@ async def list_workflows(
 async def validate_workflow(
     request: ApiRequest, data: JSONBody[WorkflowBody], validate_workflow: NamedDependency[ValidateWorkflow]
 ) -> ValidationView:
-    """Requires the role admin. The checks of saving a new workflow, without saving; 200 whether or not the
-    workflow is valid. A team whose group is gone is a fault, though a stored workflow may be saved with the team that it has."""
+    """Requires the role admin. The checks of saving a new workflow, without saving; 200 whether or
+    not the workflow is valid. A team whose group is gone is a fault, though a stored workflow may
+    be saved with the team that it has."""
     definition = data.to_definition()
     checked = await validate_workflow.execute(
         ValidateWorkflowCommand(principal=request.principal, definition=definition)
@@ -107,8 +109,9 @@ async def update_workflow(
     update_workflow: NamedDependency[UpdateWorkflow],
     if_match: IfMatch = None,
 ) -> Response[SavedWorkflowView]:
-    """Requires the role admin. Creates a new version. A `text` that says something else than the other fields is refused;
-    a change without it drops the text of the version before. A `text` without `team` gives the workflow to the organization."""
+    """Requires the role admin. Creates a new version. A `text` that says something else than the
+    other fields is refused; a change without it drops the text of the version before. A `text`
+    without `team` gives the workflow to the organization."""
     changes, text = data.to_changes(), None
     if data.text is not None:
         changes, text = parts_of(await read_beside(data.text, changes)), source_of(data.text)

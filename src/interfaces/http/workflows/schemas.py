@@ -82,8 +82,8 @@ class WorkflowBody(Body):
 
 
 class UpdateWorkflowBody(Patch, of=WorkflowBody):
-    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely; `text` replaces all parts: without `team`,
-    it gives the workflow to the organization."""
+    """Changes to a workflow; each creates a new version. Nodes and edges are replaced entirely;
+    `text` replaces all parts: without `team`, it gives the workflow to the organization."""
 
     examples: ClassVar[tuple[JsonObject, ...]] = ({"name": "answers-2"},)
     nullable: ClassVar[frozenset[str]] = frozenset({"team"})
@@ -91,5 +91,6 @@ class UpdateWorkflowBody(Patch, of=WorkflowBody):
     text: Text | None = None
 
     def to_changes(self) -> Changes:
-        """Fields of `WorkflowDefinition`. Raises INVALID `body_invalid` for a null that is not allowed."""
+        """Fields of `WorkflowDefinition`. Raises INVALID `body_invalid` for a null that is not
+        allowed."""
         return self.changes(without=frozenset({"text"}))

@@ -1,5 +1,5 @@
-"""Chat completions of vendors whose thinking models need back what they said: what each refuses, in its words where
-they are public."""
+"""Chat completions of vendors whose thinking models need back what they said: what each refuses, in
+its words where they are public."""
 
 import hashlib
 import json
@@ -23,8 +23,8 @@ def bad_request(message: str, **more: str | None) -> Refusal:
 
 
 class StrictChat:
-    """What all of them refuse: bodies that OpenAI's types do not take, parameters that were not set, calls without
-    results, and messages of the vendor's own model whose fields were altered."""
+    """What all of them refuse: bodies that OpenAI's types do not take, parameters that were not
+    set, calls without results, and messages of the vendor's own model whose fields were altered."""
 
     paths = ("/chat/completions",)
     _takes_schemas = False
@@ -158,7 +158,8 @@ class StrictDeepSeek(StrictChat):
 
 
 class StrictKimi(StrictChat):
-    """All messages with calls need their reasoning: https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model"""
+    """All messages with calls need their reasoning:
+    https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model"""
 
     def _missing(self, body: Json) -> Iterator[Refusal]:
         for index, message in enumerate(body["messages"]):
@@ -176,8 +177,8 @@ class StrictKimi(StrictChat):
 
 
 class StrictToolLoop(StrictChat):
-    """A vendor that needs the reasoning after the last message of the user, and refuses it before (GLM, Qwen). The words
-    are ours."""
+    """A vendor that needs the reasoning after the last message of the user, and refuses it before
+    (GLM, Qwen). The words are ours."""
 
     def _missing(self, body: Json) -> Iterator[Refusal]:
         start = _loop_start(body["messages"])
@@ -189,8 +190,9 @@ class StrictToolLoop(StrictChat):
 
 
 class StrictGemini(StrictChat):
-    """The first call of each step of the current turn needs its signature, or the documented placeholder for calls of
-    other models: https://ai.google.dev/gemini-api/docs/thought-signatures"""
+    """The first call of each step of the current turn needs its signature, or the documented
+    placeholder for calls of other models:
+    https://ai.google.dev/gemini-api/docs/thought-signatures"""
 
     _takes_schemas = True
 

@@ -1,4 +1,5 @@
-"""Servers of clouds that give out access tokens: Google's, Entra's, AWS's STS, and metadata servers."""
+"""Servers of clouds that give out access tokens: Google's, Entra's, AWS's STS, and metadata
+servers."""
 
 import base64
 import json
@@ -65,7 +66,8 @@ class CloudTokens:
             await runner.cleanup()
 
     def know_workload(self, token_file: Path) -> None:
-        """The machine is the workload `workload-1`; its cluster has written the token into the file."""
+        """The machine is the workload `workload-1`; its cluster has written the token into the
+        file."""
         token_file.write_text(f"{self.federated_token}\n", encoding="utf-8")
         workload = EntraWorkload(
             token_file=token_file, tenant_id="tenant-1", client_id="workload-1", authority=f"{self.addresses.entra}/"

@@ -1,4 +1,5 @@
-"""Converse as Bedrock has it for a Claude that thinks with a budget: what it refuses, in its words."""
+"""Converse as Bedrock has it for a Claude that thinks with a budget: what it refuses, in its
+words."""
 
 import base64
 import hashlib
@@ -36,7 +37,8 @@ def validation(message: str) -> Refusal:
 
 
 class StrictConverse:
-    """Checks the signature of requests, pairs calls with results, and wants thinking back as it was."""
+    """Checks the signature of requests, pairs calls with results, and wants thinking back as it
+    was."""
 
     paths = ("/model/{model}/converse-stream",)
 
@@ -207,7 +209,8 @@ def _encoded(event: Json) -> bytes:
 
 
 def _authorization(request: web.Request, raw: bytes) -> str:
-    """The header that a request with our key has (AWS Signature Version 4), by the path as it was sent."""
+    """The header that a request with our key has (AWS Signature Version 4), by the path as it was
+    sent."""
     given = request.headers.get("authorization", "")
     signed = given.partition("SignedHeaders=")[2].partition(",")[0]
     moment = request.headers.get("x-amz-date", "")

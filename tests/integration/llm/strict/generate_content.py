@@ -1,4 +1,5 @@
-"""`generateContent` as Gemini 3 has it, at the Gemini API and on Vertex AI: what it refuses, in its words."""
+"""`generateContent` as Gemini 3 has it, at the Gemini API and on Vertex AI: what it refuses, in its
+words."""
 
 import base64
 import hashlib
@@ -27,8 +28,8 @@ def invalid_argument(message: str) -> Refusal:
 
 
 class StrictGenerateContent:
-    """Wants each signature back in its part, unchanged, with the key that it was sent to. `place` is the path before the
-    model, `key` what requests must have."""
+    """Wants each signature back in its part, unchanged, with the key that it was sent to. `place`
+    is the path before the model, `key` what requests must have."""
 
     key_header: str | None = "x-goog-api-key"
 

@@ -1,4 +1,5 @@
-"""Images and files as vendors take them: the formats they refuse, and models that take fewer kinds, in their words."""
+"""Images and files as vendors take them: the formats they refuse, and models that take fewer kinds,
+in their words."""
 
 import base64
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 class StrictInputs:
-    """A family whose model takes only these kinds of input. `seen` has the kinds of each request that it took."""
+    """A family whose model takes only these kinds of input. `seen` has the kinds of each request
+    that it took."""
 
     def __init__(self, family: Family, *kinds: str) -> None:
         self._family = family

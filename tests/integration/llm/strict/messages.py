@@ -19,10 +19,11 @@ def invalid_request(message: str) -> Refusal:
 
 
 class StrictMessages:
-    """Thinking that it sent must come back as it was, in its place, with the key that it was sent to.
+    """Thinking that it sent must come back as it was, in its place, with the key that it was sent
+    to.
 
-    - `adaptive` models think by themselves and refuse a budget. Others think only with one, and then want every turn of
-      a tool loop to begin with thinking.
+    - `adaptive` models think by themselves and refuse a budget. Others think only with one, and
+      then want every turn of a tool loop to begin with thinking.
     - Each second reply has redacted thinking too.
     """
 

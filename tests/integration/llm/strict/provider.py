@@ -1,4 +1,5 @@
-"""A provider that is as strict as the vendors: HTTP on a port, over a family that knows one API and its refusals."""
+"""A provider that is as strict as the vendors: HTTP on a port, over a family that knows one API and
+its refusals."""
 
 import asyncio
 import json
@@ -17,8 +18,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What the model says next. `reasoning` is a summary that it shows. `hangs_after` stops the stream after so many
-    events, until the client is gone; a `silent` one has not even a head."""
+    """What the model says next. `reasoning` is a summary that it shows. `hangs_after` stops the
+    stream after so many events, until the client is gone; a `silent` one has not even a head."""
 
     text: str = ""
     calls: tuple[tuple[str, JsonObject], ...] = ()
@@ -93,7 +94,8 @@ def is_closed(schema: Any) -> bool:
 
 
 class Family(Protocol):
-    """One API of one vendor. It remembers what it said, and refuses a request that does not fit it."""
+    """One API of one vendor. It remembers what it said, and refuses a request that does not fit
+    it."""
 
     @property
     def paths(self) -> tuple[str, ...]: ...
@@ -111,8 +113,8 @@ class Signed(Protocol):
 
 
 class StrictProvider:
-    """Answers requests with what the test has it `say`, in turn, unless the family refuses. `prefix` is the path of its base
-    URL, `key_header` the only header of keys."""
+    """Answers requests with what the test has it `say`, in turn, unless the family refuses.
+    `prefix` is the path of its base URL, `key_header` the only header of keys."""
 
     def __init__(self, family: Family, *, prefix: str = "/v1", key_header: str | None = None) -> None:
         self.family = family

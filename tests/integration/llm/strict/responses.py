@@ -20,7 +20,8 @@ def invalid_request(
 
 
 class StrictResponses:
-    """Reasoning that it sent must come back as it was, in its place, with the key that it was sent to.
+    """Reasoning that it sent must come back as it was, in its place, with the key that it was sent
+    to.
 
     - `plain` models have no reasoning, and refuse to be asked for it, or for summaries of it.
     - `unverified` accounts get no summaries.

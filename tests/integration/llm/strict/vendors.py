@@ -1,4 +1,5 @@
-"""Chat completions of vendors that differ from OpenAI in more than reasoning: what each refuses, in its words."""
+"""Chat completions of vendors that differ from OpenAI in more than reasoning: what each refuses, in
+its words."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ AZURE_KEY = "azure-key"
 
 class StrictMistral(StrictChat):
     """Takes no field that it does not know, and no id of a call that it could not have given:
-    https://github.com/mistralai/mistral-vibe/issues/1075, https://github.com/charmbracelet/crush/issues/1590"""
+    https://github.com/mistralai/mistral-vibe/issues/1075,
+    https://github.com/charmbracelet/crush/issues/1590"""
 
     def refusal(self, path: str, body: Json, key: str) -> Refusal | None:
         return next(self._forbidden(body), None) or super().refusal(path, body, key)
@@ -51,7 +53,8 @@ class StrictMistral(StrictChat):
 
 
 class StrictAzure(StrictChat):
-    """Takes the key in the header `api-key`: https://learn.microsoft.com/azure/ai-foundry/openai/latest"""
+    """Takes the key in the header `api-key`:
+    https://learn.microsoft.com/azure/ai-foundry/openai/latest"""
 
     def refusal(self, path: str, body: Json, key: str) -> Refusal | None:
         if key != AZURE_KEY:
@@ -64,9 +67,9 @@ _COMPLETION_TOKENS = "max_completion_tokens"
 
 
 class StrictSnowflake(StrictOpenRouter):
-    """Cortex: replies of Claude have no finish reason, and their details of the reasoning go back; the effort is an object,
-    with temperature 1; only models of Anthropic and OpenAI take tools. The words are ours:
-    https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api"""
+    """Cortex: replies of Claude have no finish reason, and their details of the reasoning go back;
+    the effort is an object, with temperature 1; only models of Anthropic and OpenAI take tools. The
+    words are ours: https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api"""
 
     _taken = frozenset({"model", "messages", "tools", "temperature", _COMPLETION_TOKENS, "stream", "stream_options"})
 
@@ -85,8 +88,8 @@ class StrictSnowflake(StrictOpenRouter):
 
 
 class StrictCopilot(StrictChat):
-    """Refuses `max_tokens` without naming it, shows reasoning in `reasoning_text`, pads its pieces, and leaves out what
-    OpenAI requires of a reply."""
+    """Refuses `max_tokens` without naming it, shows reasoning in `reasoning_text`, pads its pieces,
+    and leaves out what OpenAI requires of a reply."""
 
     _taken = frozenset({"model", "messages", "tools", _COMPLETION_TOKENS, "stream", "stream_options"})
 
@@ -123,7 +126,8 @@ class StrictMeta(StrictChat):
 
 
 class StrictAlibaba(StrictChat):
-    """Takes audio as URLs only, and no files: https://www.alibabacloud.com/help/en/model-studio/qwen-omni"""
+    """Takes audio as URLs only, and no files:
+    https://www.alibabacloud.com/help/en/model-studio/qwen-omni"""
 
     def refusal(self, path: str, body: Json, key: str) -> Refusal | None:
         for part in _parts(body):

@@ -1,4 +1,5 @@
-"""A service that installs one server with a stand-in for npm, to be killed meanwhile: HOME PATH as arguments."""
+"""A service that installs one server with a stand-in for npm, to be killed meanwhile: HOME PATH as
+arguments."""
 
 import asyncio
 import os

@@ -1,4 +1,5 @@
-"""Packages made on the spot: complete, without dependencies, so that installing them needs no registry."""
+"""Packages made on the spot: complete, without dependencies, so that installing them needs no
+registry."""
 
 import io
 import json

@@ -1,4 +1,5 @@
-"""Code of Python packages that runs while they are installed, on each profile that this machine holds."""
+"""Code of Python packages that runs while they are installed, on each profile that this machine
+holds."""
 
 import io
 import json

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailureKind
+from application.mcp.ports import McpFailure, McpFailureKind
 from infrastructure.mcp.install.copying import CopyLimits, CopyStopped, TreeCopy
 from tests.builders import a_server
 from tests.integration.mcp.install.workshop import Workshop, copied

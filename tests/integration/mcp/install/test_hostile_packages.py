@@ -1,4 +1,5 @@
-"""Packages whose code runs during their installation, and changes the files that the service reads and writes."""
+"""Packages whose code runs during their installation, and changes the files that the service reads
+and writes."""
 
 import asyncio
 import json
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer
 from infrastructure.mcp.install.package_files import MAX_BYTES

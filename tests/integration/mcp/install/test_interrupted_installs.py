@@ -1,4 +1,5 @@
-"""Installations that are cut short, by whatever: nothing of them stays, neither files nor processes."""
+"""Installations that are cut short, by whatever: nothing of them stays, neither files nor
+processes."""
 
 import asyncio
 import os
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from application.mcp.ports import McpInstallFailureKind
+from application.mcp.installer import McpInstallFailureKind
 from infrastructure.settings import installer_environment
 from tests.integration.mcp.install.packages import npm_tarball, stand_in, wheel
 from tests.integration.mcp.install.workshop import Workshop, npm, python

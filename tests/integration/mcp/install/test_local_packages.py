@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from application.mcp.ports import InstallProgress, McpFailure, McpFailureKind, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailureKind
+from application.mcp.ports import InstallProgress, McpFailure, McpFailureKind
 from domain.mcp.server import McpServer
 from tests.integration.mcp.install.packages import npm_tarball, sdist, wheel
 from tests.integration.mcp.install.workshop import Workshop, npm, python

@@ -1,4 +1,5 @@
-"""Servers that were installed on another machine of the same database: they are installed here at their first start."""
+"""Servers that were installed on another machine of the same database: they are installed here at
+their first start."""
 
 import asyncio
 from pathlib import Path

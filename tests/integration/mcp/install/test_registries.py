@@ -1,4 +1,5 @@
-"""Servers that others publish, from the real registries, through the command line, online and off; and what is not there."""
+"""Servers that others publish, from the real registries, through the command line, online and off;
+and what is not there."""
 
 import hashlib
 import json
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from application.mcp.ports import McpInstallFailureKind
+from application.mcp.installer import McpInstallFailureKind
 from domain.mcp.server import McpServer
 from infrastructure.mcp.install.node import packaged_node
 from infrastructure.settings import installer_environment
@@ -61,8 +62,8 @@ def add_and_install(dragoman: DragomanHere, slug: str, *options: str, **environm
 
 @pytest.fixture(scope="module")
 def dragoman(tmp_path_factory: pytest.TempPathFactory) -> DragomanHere:
-    """With three servers installed: one of npm; a Python one of the newest generation, by uv where it is there; and one that needs
-    an older SDK, by pip."""
+    """With three servers installed: one of npm; a Python one of the newest generation, by uv where
+    it is there; and one that needs an older SDK, by pip."""
     directory = tmp_path_factory.mktemp("estate")
     data = directory / "data"
     data.mkdir()
@@ -241,7 +242,8 @@ async def test_without_node_on_the_path_the_packaged_one_installs_and_runs(
 @needs_packaged_node
 @pytest.mark.requirement("B1")
 async def test_without_node_on_the_path_npx_runs_from_the_packaged_one(without_node: Workshop) -> None:
-    # npx needs what the operator set up for reaching the registry, as any server that needs more than it gets.
+    # npx needs what the operator set up for reaching the registry, as any server that needs more
+    # than it gets.
     npx = started("npx", "-y", MEMORY, env=dict(without_node.environment, PATH=without_node.node.search_path))
     environment = {**without_node.environment, "PATH": without_node.node.search_path}
     async with sdk_connections(environment=environment, connect_timeout_s=120) as connections:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from application.mcp.ports import InstallProgress, McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import InstallProgress
 from domain.ids import McpServerId
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
@@ -35,8 +36,8 @@ from tests.integration.confinement.world import machine_of
 
 @dataclass(slots=True)
 class Workshop:
-    """Everything that installs, over `home`. `environment` stands for the service's own. With a `profile`, installers are
-    confined by it."""
+    """Everything that installs, over `home`. `environment` stands for the service's own. With a
+    `profile`, installers are confined by it."""
 
     home: Path
     environment: Mapping[str, str] = field(default_factory=installer_environment)

@@ -1,5 +1,5 @@
-"""A server of the official SDK whose tools ask for input in the middle of a call, in both generations of the protocol: over
-stdio, or, `python asking_server.py PORT`, over SSE."""
+"""A server of the official SDK whose tools ask for input in the middle of a call, in both
+generations of the protocol: over stdio, or, `python asking_server.py PORT`, over SSE."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,5 @@
-"""A server of the official SDK with a tool that is replaced by another one of the same name, and clients are told."""
+"""A server of the official SDK with a tool that is replaced by another one of the same name, and
+clients are told."""
 
 from mcp.server.mcpserver import Context, MCPServer
 

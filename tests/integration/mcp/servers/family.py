@@ -1,4 +1,5 @@
-"""A "server" with children of every stubborn kind: writes their ids, one JSON list, to stdout once all are running."""
+"""A "server" with children of every stubborn kind: writes their ids, one JSON list, to stdout once
+all are running."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Stands for Dragoman: connects to ten stdio servers, writes "ready" and their ids to stdout, and stays for ever."""
+"""Stands for Dragoman: connects to ten stdio servers, writes "ready" and their ids to stdout, and
+stays for ever."""
 
 import asyncio
 import json

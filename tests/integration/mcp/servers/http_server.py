@@ -1,4 +1,5 @@
-"""An MCP server over streamable HTTP (2025-11-25, standard library only) that remembers its sessions as long as it lives.
+"""An MCP server over streamable HTTP (2025-11-25, standard library only) that remembers its
+sessions as long as it lives.
 
 `http_server.py PORT` (0: any) prints the port it listens on.
 """

@@ -1,5 +1,6 @@
-"""An MCP server (2025-11-25, standard library only) that logs while it works: the level that it was told, and one message of
-each level from that on. The answer to a call with `hold` comes with that to the next one."""
+"""An MCP server (2025-11-25, standard library only) that logs while it works: the level that it was
+told, and one message of each level from that on. The answer to a call with `hold` comes with that
+to the next one."""
 
 import json
 import sys

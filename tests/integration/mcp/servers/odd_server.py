@@ -1,4 +1,5 @@
-"""An MCP server (2025-11-25, standard library only) that misbehaves as its arguments and its tools' names say."""
+"""An MCP server (2025-11-25, standard library only) that misbehaves as its arguments and its tools'
+names say."""
 
 import json
 import os

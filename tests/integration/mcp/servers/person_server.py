@@ -1,5 +1,6 @@
-"""An MCP server (2025-11-25, standard library only) that acts with the `TOKEN` of its environment, and knows people by it: it
-says the token backwards. It does not start with a token that begins with `bad`."""
+"""An MCP server (2025-11-25, standard library only) that acts with the `TOKEN` of its environment,
+and knows people by it: it says the token backwards. It does not start with a token that begins with
+`bad`."""
 
 import json
 import os

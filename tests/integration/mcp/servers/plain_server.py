@@ -1,4 +1,5 @@
-"""A well-behaved MCP server (2025-11-25, standard library only): one process, one counter, and tools to watch it by."""
+"""A well-behaved MCP server (2025-11-25, standard library only): one process, one counter, and
+tools to watch it by."""
 
 import json
 import sys

@@ -1,6 +1,7 @@
-"""An MCP server (2025-11-25, standard library only) whose resources can be subscribed to. Its tools: `touch` says that a resource
-was updated, if it is subscribed to; `subscribed` tells which are, and how often that was asked for; `relist` says that the
-resources are others; `leave` ends it."""
+"""An MCP server (2025-11-25, standard library only) whose resources can be subscribed to. Its
+tools: `touch` says that a resource was updated, if it is subscribed to; `subscribed` tells which
+are, and how often that was asked for; `relist` says that the resources are others; `leave` ends
+it."""
 
 import json
 import sys

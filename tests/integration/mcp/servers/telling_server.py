@@ -1,5 +1,5 @@
-"""An MCP server (2025-11-25, standard library only) that tells what it was started with: its environment and
-arguments, as a tool result and on stderr."""
+"""An MCP server (2025-11-25, standard library only) that tells what it was started with: its
+environment and arguments, as a tool result and on stderr."""
 
 import json
 import os

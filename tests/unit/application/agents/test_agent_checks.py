@@ -1,4 +1,5 @@
-"""AgentChecks: everything wrong with an agent's settings is found at once, by path and with the nearest name."""
+"""AgentChecks: everything wrong with an agent's settings is found at once, by path and with the
+nearest name."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -60,7 +61,8 @@ class SomeNativeTools:
 
 
 class Ports:
-    """ORG has the MCP server `files` and the agent `researcher`, the other organization the server `foreign`."""
+    """ORG has the MCP server `files` and the agent `researcher`, the other organization the server
+    `foreign`."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.state = state = InMemoryState()

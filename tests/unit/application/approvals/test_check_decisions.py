@@ -1,4 +1,5 @@
-"""CheckDecisions: which decisions about the calls of a waiting run are taken, and what they store."""
+"""CheckDecisions: which decisions about the calls of a waiting run are taken, and what they
+store."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Deciding requires a role, edited arguments are checked like the model's, and no canary token is stored with a decision."""
+"""Deciding requires a role, edited arguments are checked like the model's, and no canary token is
+stored with a decision."""
 
 import pytest
 

@@ -34,7 +34,8 @@ def a_timer(number: int = 1) -> Timer:
 
 
 class Ports:
-    """Mocks of what `FireTimers` calls: one timer is due, of an approval of a run that is still pending."""
+    """Mocks of what `FireTimers` calls: one timer is due, of an approval of a run that is still
+    pending."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.timers: MockType = mocker.create_autospec(TimerStore, instance=True)

@@ -1,4 +1,5 @@
-"""WhyNotEditable: which calls have arguments that the caller may not change, because they use another's account."""
+"""WhyNotEditable: which calls have arguments that the caller may not change, because they use
+another's account."""
 
 from dataclasses import replace
 

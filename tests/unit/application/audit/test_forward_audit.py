@@ -22,7 +22,8 @@ ACCEPTED, REFUSED = Receipt(), Receipt(failure="no")
 
 
 class Receiver:
-    """Answers with these receipts in turn, and then accepts. Has what it was sent, and what it accepted."""
+    """Answers with these receipts in turn, and then accepts. Has what it was sent, and what it
+    accepted."""
 
     def __init__(self, *receipts: Receipt) -> None:
         self._receipts = list(receipts)

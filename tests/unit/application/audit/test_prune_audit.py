@@ -1,4 +1,5 @@
-"""PruneAudit: which entries go, what is left of the chain, and that each removal is itself an entry."""
+"""PruneAudit: which entries go, what is left of the chain, and that each removal is itself an
+entry."""
 
 from dataclasses import replace
 from datetime import timedelta

@@ -1,4 +1,5 @@
-"""RemoveAuditMonth: what of each chain is checked, and what is handed over to be removed with the month."""
+"""RemoveAuditMonth: what of each chain is checked, and what is handed over to be removed with the
+month."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,5 @@
-"""VerifyAuditArchive: archived entries are as they were sealed, and none is missing between two files."""
+"""VerifyAuditArchive: archived entries are as they were sealed, and none is missing between two
+files."""
 
 from collections.abc import Mapping
 from dataclasses import replace

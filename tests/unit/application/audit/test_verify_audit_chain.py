@@ -1,4 +1,5 @@
-"""VerifyAuditChain: what kinds of tampering the report finds, and what it does not mistake for tampering."""
+"""VerifyAuditChain: what kinds of tampering the report finds, and what it does not mistake for
+tampering."""
 
 from collections.abc import Callable
 from dataclasses import replace

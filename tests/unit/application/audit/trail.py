@@ -14,7 +14,8 @@ KEYS = GivenSealKeys(b"k" * 32)
 
 
 def a_state_with(*moments: datetime, organization_id: OrganizationId = ORG) -> InMemoryState:
-    """In-memory tables that hold two organizations, and entries of these moments, which are not sealed."""
+    """In-memory tables that hold two organizations, and entries of these moments, which are not
+    sealed."""
     state = InMemoryState()
     state.organizations = {id: an_organization(id) for id in (ORG, OTHER_ORG)}
     add_entries(state, *moments, organization_id=organization_id)

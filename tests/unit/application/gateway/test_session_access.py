@@ -1,4 +1,5 @@
-"""Who is let in by a session's token: how often, and for how long after what the session belongs to has ended."""
+"""Who is let in by a session's token: how often, and for how long after what the session belongs to
+has ended."""
 
 import asyncio
 from dataclasses import dataclass, replace

@@ -1,4 +1,5 @@
-"""Tools of a session that are put together again only after something they are made from was stored."""
+"""Tools of a session that are put together again only after something they are made from was
+stored."""
 
 from dataclasses import replace
 
@@ -13,7 +14,8 @@ from application.tools.toolset_builder import ToolsetBuilder
 from domain.gateway.session import GatewaySession, ToolNames
 from domain.identity.organization_group import OrganizationGroup
 from domain.ids import ApiKeyId, GatewaySessionId, GroupId, McpServerId, OrganizationId
-from domain.mcp.server import ConnectionLoss, Isolation, McpServerConfig, McpServerKind
+from domain.mcp.behavior import ConnectionLoss
+from domain.mcp.server import Isolation, McpServerConfig, McpServerKind
 from domain.policy.canary import CanaryToken
 from domain.policy.condition import Condition
 from domain.policy.rules import ToolPolicies, ToolRule, Verdict
@@ -72,7 +74,8 @@ LEADS_READ = ToolPolicies(
 
 
 class Harness:
-    """An agent with one server, whose tools are put together over in-memory stores; `rows` is the number they go by."""
+    """An agent with one server, whose tools are put together over in-memory stores; `rows` is the
+    number they go by."""
 
     def __init__(self, *, loss: ConnectionLoss = ConnectionLoss.MARK_UNHEALTHY, listed_version: int = 1) -> None:
         self.state = state = InMemoryState()

@@ -1,4 +1,5 @@
-"""Authenticate: which tokens stand for a key, how soon a revocation holds, and how often a key may be used."""
+"""Authenticate: which tokens stand for a key, how soon a revocation holds, and how often a key may
+be used."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""BeginImpersonation and Impersonations: who acts as whom, how long, and as what a token of it is taken."""
+"""BeginImpersonation and Impersonations: who acts as whom, how long, and as what a token of it is
+taken."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""BootstrapIdentity: what the first start creates, and that a start that dies in between locks no one out."""
+"""BootstrapIdentity: what the first start creates, and that a start that dies in between locks no
+one out."""
 
 import pytest
 from pytest_mock import MockerFixture, MockType

@@ -1,4 +1,5 @@
-"""ContinueConsoleSession: which sessions are accepted, and how often it is stored that they were seen."""
+"""ContinueConsoleSession: which sessions are accepted, and how often it is stored that they were
+seen."""
 
 import pytest
 from pytest_mock import MockerFixture

@@ -1,4 +1,5 @@
-"""CreateOrganization: a tenant with its first key, created by platform keys, audited in two trails."""
+"""CreateOrganization: a tenant with its first key, created by platform keys, audited in two
+trails."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""KeyLimits: what a request costs whose place must be asked first. The limits themselves: test_authenticate.py."""
+"""KeyLimits: what a request costs whose place must be asked first. The limits themselves:
+test_authenticate.py."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""AccountsWithSecrets: what an account at a server with secrets of persons is, beside those of authorization servers."""
+"""AccountsWithSecrets: what an account at a server with secrets of persons is, beside those of
+authorization servers."""
 
 from dataclasses import replace
 

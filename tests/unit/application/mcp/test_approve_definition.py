@@ -27,7 +27,8 @@ pytestmark = pytest.mark.requirement("B13")
 
 
 class Ports:
-    """The server `files`: the tool `echo` has changed since it was approved, `zip` is new, `same` is approved."""
+    """The server `files`: the tool `echo` has changed since it was approved, `zip` is new, `same`
+    is approved."""
 
     def __init__(self) -> None:
         self.state = a_state_with_servers(a_server())

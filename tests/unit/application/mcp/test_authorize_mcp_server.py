@@ -28,7 +28,8 @@ def a_remote_server(auth: ServerAuth | None) -> McpServer:
 
 
 class Ports:
-    """The server `mail`, which a person authorizes, and an authorizer that has an URL for that person."""
+    """The server `mail`, which a person authorizes, and an authorizer that has an URL for that
+    person."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.server = a_remote_server(AuthorizationCodeAuth())

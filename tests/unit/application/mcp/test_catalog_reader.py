@@ -1,4 +1,5 @@
-"""Runs wait for a server that was never listed once, together, and never again for one that did not answer."""
+"""Runs wait for a server that was never listed once, together, and never again for one that did not
+answer."""
 
 import asyncio
 from collections.abc import AsyncIterator

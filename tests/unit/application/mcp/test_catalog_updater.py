@@ -1,4 +1,5 @@
-"""CatalogUpdater: which listed tools are approved, which wait in quarantine, and what is audited of it."""
+"""CatalogUpdater: which listed tools are approved, which wait in quarantine, and what is audited of
+it."""
 
 from dataclasses import replace
 

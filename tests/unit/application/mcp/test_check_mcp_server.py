@@ -1,4 +1,5 @@
-"""CheckMcpServer: a broken server is an answer in bounded time, and nothing of the test stays behind."""
+"""CheckMcpServer: a broken server is an answer in bounded time, and nothing of the test stays
+behind."""
 
 import asyncio
 from dataclasses import replace
@@ -10,15 +11,9 @@ from pytest_mock import MockerFixture, MockType
 from application.audit.ports import AuditLog
 from application.mcp.catalog_updater import CatalogUpdater
 from application.mcp.check_mcp_server import CheckMcpServer, CheckMcpServerCommand, McpCheckResult
+from application.mcp.installer import McpInstaller
 from application.mcp.mcp_switch import McpSwitch
-from application.mcp.ports import (
-    ConnectionScope,
-    McpConnections,
-    McpFailure,
-    McpFailureKind,
-    McpInstaller,
-    McpServerStore,
-)
+from application.mcp.ports import ConnectionScope, McpConnections, McpFailure, McpFailureKind, McpServerStore
 from domain.audit.event import AuditAction
 from domain.identity.role import Role
 from domain.ids import McpServerId
@@ -46,7 +41,8 @@ CRASHED = McpFailure(McpFailureKind.NOT_CONNECTED, "The command exited with code
 
 
 class Ports:
-    """The saved server `files`, which answers after a quarter of a second with one tool. MCP is switched on."""
+    """The saved server `files`, which answers after a quarter of a second with one tool. MCP is
+    switched on."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.state = a_state_with_servers(SAVED)

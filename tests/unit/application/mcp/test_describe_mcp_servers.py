@@ -1,4 +1,5 @@
-"""DescribeMcpServers: states of many servers, without reading their tools and without asking for all at once."""
+"""DescribeMcpServers: states of many servers, without reading their tools and without asking for
+all at once."""
 
 import asyncio
 

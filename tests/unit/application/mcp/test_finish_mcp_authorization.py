@@ -1,4 +1,5 @@
-"""FinishMcpAuthorization: what an answer of an authorization server changes, and what a refused one does not."""
+"""FinishMcpAuthorization: what an answer of an authorization server changes, and what a refused one
+does not."""
 
 from dataclasses import replace
 

@@ -3,7 +3,8 @@
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.mcp.ports import McpConnections, McpInstaller, McpServerStore
+from application.mcp.installer import McpInstaller
+from application.mcp.ports import McpConnections, McpServerStore
 from application.mcp.queries import GetMcpServerLogs
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

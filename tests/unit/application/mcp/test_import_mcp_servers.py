@@ -1,4 +1,5 @@
-"""ImportMcpServers: which servers the entries of a desktop client's file become, and which are skipped."""
+"""ImportMcpServers: which servers the entries of a desktop client's file become, and which are
+skipped."""
 
 from collections.abc import Awaitable
 from typing import Any

@@ -6,7 +6,8 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.mcp.install_mcp_server import InstallMcpServer, InstallMcpServerCommand
-from application.mcp.ports import McpInstaller, McpServerStore, ServerState, ServerStatus
+from application.mcp.installer import McpInstaller
+from application.mcp.ports import McpServerStore, ServerState, ServerStatus
 from application.mcp.server_installs import WAITING, ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from domain.identity.api_key import Principal

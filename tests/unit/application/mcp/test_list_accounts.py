@@ -1,4 +1,5 @@
-"""ListAccounts: the servers that people use with their own account, and whether they have connected it."""
+"""ListAccounts: the servers that people use with their own account, and whether they have connected
+it."""
 
 from dataclasses import replace
 
@@ -23,7 +24,8 @@ ACCOUNT = Account(issuer=ISSUER, scope="read", renewed_at=START)
 
 
 def listing(*connected: UserId) -> ListAccounts:
-    """Of `files`, which all use with an account of the organization, and `tickets`, which these persons have connected."""
+    """Of `files`, which all use with an account of the organization, and `tickets`, which these
+    persons have connected."""
     server = a_person_server()
     authorizer = InMemoryAuthorizer(expires_at=START)
     authorizer.accounts = {(server.id, person): ACCOUNT for person in connected}

@@ -1,4 +1,5 @@
-"""Secrets written out in arguments and URLs: found by name and form, and nothing else is taken for one."""
+"""Secrets written out in arguments and URLs: found by name and form, and nothing else is taken for
+one."""
 
 import pytest
 

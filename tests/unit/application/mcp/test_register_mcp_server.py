@@ -14,9 +14,10 @@ from domain.identity.api_key import Principal
 from domain.identity.role import Role
 from domain.ids import McpServerId
 from domain.json_value import JsonObject
+from domain.mcp.behavior import ConnectionLoss
 from domain.mcp.declared_tool import DeclaredTool
 from domain.mcp.kinds import NEW_ORGANIZATION_KINDS
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, OTHER_ORG, START, a_server, numbered
 from tests.doubles.mcp_servers import InMemoryMcpServerStore

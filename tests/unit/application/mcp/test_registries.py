@@ -1,4 +1,5 @@
-"""ListMcpRegistries, SearchMcpRegistry and GetRegistryEntry: who may read registries, and what is left out."""
+"""ListMcpRegistries, SearchMcpRegistry and GetRegistryEntry: who may read registries, and what is
+left out."""
 
 import pytest
 from pytest_mock import MockerFixture, MockType

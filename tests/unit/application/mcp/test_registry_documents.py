@@ -1,4 +1,5 @@
-"""server.json documents of registries: which servers they become, with which inputs, and what cannot be used here."""
+"""server.json documents of registries: which servers they become, with which inputs, and what
+cannot be used here."""
 
 from typing import Any
 

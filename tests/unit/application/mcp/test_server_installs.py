@@ -1,4 +1,5 @@
-"""ServerInstalls: installations in the background, what is recorded of them, and what a stopped one leaves."""
+"""ServerInstalls: installations in the background, what is recorded of them, and what a stopped one
+leaves."""
 
 import asyncio
 from dataclasses import replace
@@ -6,13 +7,8 @@ from typing import Any
 
 import pytest
 
-from application.mcp.ports import (
-    InstallProgress,
-    McpInstallFailure,
-    McpInstallFailureKind,
-    ServerState,
-    ServerStatus,
-)
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import InstallProgress, ServerState, ServerStatus
 from application.mcp.server_installs import ServerInstalls
 from application.mcp.server_status import ServerStatuses
 from domain.audit.event import AuditAction

@@ -1,4 +1,5 @@
-"""UninstallMcpServer: what goes with an installation, what stays, and what a failure leaves as it was."""
+"""UninstallMcpServer: what goes with an installation, what stays, and what a failure leaves as it
+was."""
 
 from dataclasses import replace
 

@@ -14,8 +14,9 @@ from domain.audit.event import AuditAction
 from domain.errors import ErrorKind, ServiceError, conflict
 from domain.identity.role import Role
 from domain.ids import McpServerId
+from domain.mcp.behavior import ConnectionLoss
 from domain.mcp.declared_tool import DeclaredTool
-from domain.mcp.server import ConnectionLoss, Credentials, Isolation, McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import Credentials, Isolation, McpServer, McpServerConfig, McpServerKind
 from domain.secrets.secret import SecretRef
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import ORG, SERVER, START, a_server, after, numbered

@@ -1,4 +1,5 @@
-"""CreateModelProvider: who may add a provider, which addresses and keys are refused, and what is audited."""
+"""CreateModelProvider: who may add a provider, which addresses and keys are refused, and what is
+audited."""
 
 from typing import Any
 

@@ -30,7 +30,8 @@ PROVIDER = a_provider()
 
 
 class Ports:
-    """The provider `acme` in memory, and an outbound policy that lets every address be requested."""
+    """The provider `acme` in memory, and an outbound policy that lets every address be
+    requested."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.state = a_state_with(PROVIDER)

@@ -56,7 +56,8 @@ class Directory:
         return await adding.execute(ProvisionUserCommand(provider=self.provider, entry=entry, active=active))
 
     def put_abroad(self) -> None:
-        """Ann also has a user in another organization, into which a rule of the identity provider lets her."""
+        """Ann also has a user in another organization, into which a rule of the identity provider
+        lets her."""
         self.state.users[ABROAD] = a_user(ABROAD, organization_id=OTHER_ORG)
 
     def user(self, user_id: UserId) -> User:

@@ -161,7 +161,8 @@ async def test_the_audit_trail_goes_by_whole_days_and_its_own_entries_cause_no_m
 
     assert (await tables.apply()).audit_events == 2
 
-    # For as long as a day is kept in whole, the hourly sweeps have nothing to prune, and so nothing to say.
+    # For as long as a day is kept in whole, the hourly sweeps have nothing to prune, and so nothing
+    # to say.
     for _ in range(3):
         await seal(tables.state, at=NOW)
         tables.clock.advance(3_600)

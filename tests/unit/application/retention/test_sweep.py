@@ -1,4 +1,5 @@
-"""RetentionSweep: one process sweeps at a time, and the trouble of one organization is not that of another."""
+"""RetentionSweep: one process sweeps at a time, and the trouble of one organization is not that of
+another."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from application.retention.apply_retention import ApplyRetention, ApplyRetention
 from application.retention.maintain_months import MaintainMonths
 from application.retention.ports import ArchiveDrafts, ExpiringTools, FreeSpace, RetentionStore, SweepLock
 from application.retention.sweep import RetentionSweep
-from application.runs.ports import IdempotencyKey
+from application.runs.new_run import IdempotencyKey
 from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from infrastructure.events.wakeups import InProcessWakeups

@@ -1,4 +1,5 @@
-"""RevokeApiKey: who may revoke which keys, that a revoked key stops working at once, and what ends with it."""
+"""RevokeApiKey: who may revoke which keys, that a revoked key stops working at once, and what ends
+with it."""
 
 from dataclasses import replace
 

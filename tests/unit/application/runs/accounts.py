@@ -12,7 +12,8 @@ from tests.unit.application.runs.doubles import SubmittedRuns
 
 
 class AccountsOfRuns:
-    """`authorizer` knows who has connected an account; `resuming` continues the runs that wait for one."""
+    """`authorizer` knows who has connected an account; `resuming` continues the runs that wait for
+    one."""
 
     def __init__(
         self,

@@ -42,8 +42,8 @@ async def _send(invocation: Invocation) -> McpReply:
 
 
 def a_harness(*turns: ModelTurn, policies: ToolPolicies | None = None) -> RunHarness:
-    """A server with `send`, which needs an approval unless said otherwise, and `read`. The model sends one text, then
-    answers."""
+    """A server with `send`, which needs an approval unless said otherwise, and `read`. The model
+    sends one text, then answers."""
     tools = {
         "send": InMemoryTool(answer=_send, input_schema=ECHO_SCHEMA),
         "read": InMemoryTool(answer=text_reply("text")),

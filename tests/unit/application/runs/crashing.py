@@ -12,8 +12,8 @@ from tests.unit.application.runs.harness import RunHarness
 
 
 async def crash_after(harness: RunHarness, mocker: MockerFixture, commits: int) -> None:
-    """Execute the run rung for last on a worker that is killed when it wants to store a step after that many. Its last
-    write still comes, after the run was put back, and is fenced off."""
+    """Execute the run rung for last on a worker that is killed when it wants to store a step after
+    that many. Its last write still comes, after the run was put back, and is fenced off."""
     stored = 0
     dead, late = asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,5 @@
-"""A harness in memory: start a run, let a worker execute it, read back everything it left behind."""
+"""A harness in memory: start a run, let a worker execute it, read back everything it left
+behind."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence

@@ -11,7 +11,8 @@ from tests.unit.application.runs.harness import RunHarness
 
 
 def assert_consistent(harness: RunHarness, *run_ids: RunId) -> None:
-    """Holds for every run at rest: events without gaps, and one result for each call, right after its message."""
+    """Holds for every run at rest: events without gaps, and one result for each call, right after
+    its message."""
     for run_id in run_ids:
         run = harness.run(run_id)
         seqs = [event.seq for event in harness.events(run_id)]

@@ -1,4 +1,5 @@
-"""Model calls that are cut off after their reply has begun: providers bill them, so they are counted, by an estimate."""
+"""Model calls that are cut off after their reply has begun: providers bill them, so they are
+counted, by an estimate."""
 
 from dataclasses import replace
 from typing import cast

@@ -1,4 +1,5 @@
-"""Agents that runs call as tools: their runs are admitted, executed beside their callers, and outlive a worker that stops."""
+"""Agents that runs call as tools: their runs are admitted, executed beside their callers, and
+outlive a worker that stops."""
 
 import asyncio
 from dataclasses import replace

@@ -1,6 +1,8 @@
-"""Attacks of a model, its tools and its servers on canary tokens, through the real loop: ways out that are not its words.
+"""Attacks of a model, its tools and its servers on canary tokens, through the real loop: ways out
+that are not its words.
 
-The rows of docs/guides/attacks.md name these tests. In each, the run is halted and the token is kept nowhere.
+The rows of docs/guides/attacks.md name these tests. In each, the run is halted and the token is
+kept nowhere.
 """
 
 import base64
@@ -17,8 +19,8 @@ from domain.approvals.decision import CallDecision
 from domain.audit.event import AuditAction
 from domain.ids import RunId, SourceId
 from domain.json_value import JsonObject
+from domain.mcp.behavior import ElicitationPolicy
 from domain.mcp.elicitation import Elicitation
-from domain.mcp.server import ElicitationPolicy
 from domain.runs.run import RunStatus
 from domain.threads.attachments import PDF
 from domain.threads.message import FileContent, ImageContent, TextContent
@@ -347,7 +349,8 @@ async def test_a_token_that_code_writes_into_a_file_or_its_name_is_not_kept(code
 
 
 async def a_resumed_run(*turns: ModelTurn, tool: str = "sent") -> tuple[RunHarness, RunId]:
-    """A run that waited for an approval and was taken up by another worker after the service was gone."""
+    """A run that waited for an approval and was taken up by another worker after the service was
+    gone."""
     harness = an_asking_harness(sends("hello"), *turns)
     harness.connections.servers["s"].tools = {
         **harness.connections.servers["s"].tools,

@@ -1,6 +1,8 @@
-"""Attacks of a model on policy, through the real loop: by names, by arguments, by what tools tell it to do, by persistence.
+"""Attacks of a model on policy, through the real loop: by names, by arguments, by what tools tell
+it to do, by persistence.
 
-The rows of docs/guides/attacks.md name these tests. In each, the tool that is denied must not be reached.
+The rows of docs/guides/attacks.md name these tests. In each, the tool that is denied must not be
+reached.
 """
 
 import json
@@ -50,7 +52,8 @@ async def echo(invocation: Invocation) -> McpReply:
 def a_harness(
     *turns: ModelTurn, search_threshold: int = 60, schema: JsonObject = FREE, **rules: ToolRule
 ) -> RunHarness:
-    """An agent with the tools `list` and `drop` of server `s`, and rules for them by their short names."""
+    """An agent with the tools `list` and `drop` of server `s`, and rules for them by their short
+    names."""
     tools = {
         "list": InMemoryTool(answer=echo, description="Lists entries.", input_schema=schema),
         "drop": InMemoryTool(answer=text_reply("dropped"), description="Drops a table."),
@@ -351,7 +354,8 @@ async def test_an_approval_cannot_be_given_to_another_call_of_the_run() -> None:
 async def test_edited_arguments_of_a_call_through_call_tool_stay_those_of_the_tool_that_was_approved(
     edited: JsonObject,
 ) -> None:
-    """Without a schema of the tool's own: what is edited is checked as what is sent, not as another tool's."""
+    """Without a schema of the tool's own: what is edited is checked as what is sent, not as another
+    tool's."""
     harness = RunHarness(
         [ModelTurn(calls=(through_call_tool(SEND, {"text": "hello"}),)), says()],
         servers={"s": InMemoryMcpServer(tools={"send": InMemoryTool(answer=echo), "read": text_reply("text")})},

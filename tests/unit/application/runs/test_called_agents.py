@@ -1,4 +1,5 @@
-"""Runs of agents that another agent's client called: what the caller may not do, they may not do for it."""
+"""Runs of agents that another agent's client called: what the caller may not do, they may not do
+for it."""
 
 from dataclasses import replace
 

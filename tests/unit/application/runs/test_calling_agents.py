@@ -1,4 +1,5 @@
-"""Agents called as tools: one run for one call, whenever it is made, and what becomes of it when its caller gives up."""
+"""Agents called as tools: one run for one call, whenever it is made, and what becomes of it when
+its caller gives up."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ import pytest
 from application.mcp.ports import McpProgress
 from application.runs.call_agent import CallAgent
 from application.runs.cancel_run import CancelRun
-from application.runs.ports import KEY_LIFETIME
+from application.runs.new_run import KEY_LIFETIME
 from application.runs.stop_run import StopRun
 from application.tools.agent_calls import AgentCall, AgentCaller
 from domain.errors import ServiceError

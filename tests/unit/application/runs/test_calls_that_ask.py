@@ -1,4 +1,5 @@
-"""MCP servers that ask for input in the middle of a call: the run waits, and the call goes again with the answer."""
+"""MCP servers that ask for input in the middle of a call: the run waits, and the call goes again
+with the answer."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -9,8 +10,8 @@ from application.mcp.ports import McpFailure, McpFailureKind, McpInputRequired, 
 from domain.errors import ErrorKind, ServiceError
 from domain.ids import RunId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.behavior import ElicitationPolicy
 from domain.mcp.elicitation import Elicitation
-from domain.mcp.server import ElicitationPolicy
 from domain.runs.events import RunEventType
 from domain.runs.ledger import ToolCallState
 from domain.runs.limits import LimitSettings

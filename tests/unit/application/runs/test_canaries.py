@@ -1,4 +1,5 @@
-"""Runs of agents with canary tokens: whatever carries one out ends the run, and it is kept nowhere."""
+"""Runs of agents with canary tokens: whatever carries one out ends the run, and it is kept
+nowhere."""
 
 import base64
 import json
@@ -15,8 +16,8 @@ from domain.errors import ServiceError
 from domain.identity.role import Role as KeyRole
 from domain.ids import RunId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.behavior import ElicitationPolicy
 from domain.mcp.elicitation import Elicitation
-from domain.mcp.server import ElicitationPolicy
 from domain.policy.canary import CanaryToken
 from domain.runs.events import RunEventType
 from domain.runs.limits import LimitSettings

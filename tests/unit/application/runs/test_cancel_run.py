@@ -21,7 +21,8 @@ REQUESTER = replace(a_principal(Role.RUNNER), key_id=KEY)
 
 
 class Ports:
-    """Mocks of what `CancelRun` calls: a run that KEY started, and that ends at once when it is stopped."""
+    """Mocks of what `CancelRun` calls: a run that KEY started, and that ends at once when it is
+    stopped."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.runs: MockType = mocker.create_autospec(RunReader, instance=True)

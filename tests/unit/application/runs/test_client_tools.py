@@ -1,4 +1,5 @@
-"""Displayable calls: the run waits for its client, who settles them by results or by the next message."""
+"""Displayable calls: the run waits for its client, who settles them by results or by the next
+message."""
 
 import pytest
 

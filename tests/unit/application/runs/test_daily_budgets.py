@@ -27,7 +27,8 @@ from tests.unit.application.runs.invariants import assert_consistent
 
 READ = {"s": InMemoryMcpServer(tools={"read": text_reply("text")})}
 TURN_USD = (BUDGETED_OUTPUT_TOKENS + CLOSING_OUTPUT_TOKENS) * Decimal("0.001")
-"""What is reserved for a turn over an empty context, at the least; a token costs a tenth of a cent here."""
+"""What is reserved for a turn over an empty context, at the least; a token costs a tenth of a cent
+here."""
 CONTEXT_USD = Decimal(1)
 """More than any context of these tests costs."""
 

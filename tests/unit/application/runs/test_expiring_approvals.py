@@ -103,8 +103,8 @@ async def test_the_keeper_wakes_for_a_timer_that_is_added() -> None:
 
 
 class TimersOfTheGone:
-    """The `TimerStore` port: timers that were due while no service ran, of approvals that are no more. The first
-    `failing` of them cannot be removed."""
+    """The `TimerStore` port: timers that were due while no service ran, of approvals that are no
+    more. The first `failing` of them cannot be removed."""
 
     def __init__(self, harness: RunHarness, count: int, *, failing: int = 0) -> None:
         self._kept = {TimerId(f"tmr_{number:04}") for number in range(failing)}

@@ -3,7 +3,7 @@
 import pytest
 
 from application.runs.idempotency import UsedKey, named_run
-from application.runs.ports import KEY_LIFETIME, IdempotencyKey
+from application.runs.new_run import KEY_LIFETIME, IdempotencyKey
 from tests.builders import RUN, START
 from tests.refusals import refused
 

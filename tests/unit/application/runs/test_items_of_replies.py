@@ -1,4 +1,5 @@
-"""The provider's items of replies: they come back with the next request, whoever makes it, and are shown nowhere."""
+"""The provider's items of replies: they come back with the next request, whoever makes it, and are
+shown nowhere."""
 
 import logging
 from dataclasses import replace

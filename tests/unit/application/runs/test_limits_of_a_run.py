@@ -1,4 +1,5 @@
-"""Limits of a run: at each of them open calls are answered, the model may close, and the work is kept."""
+"""Limits of a run: at each of them open calls are answered, the model may close, and the work is
+kept."""
 
 from decimal import Decimal
 

@@ -1,4 +1,5 @@
-"""What the model is told apart from messages: instructions, servers, tools; the same bytes until the agent changes."""
+"""What the model is told apart from messages: instructions, servers, tools; the same bytes until
+the agent changes."""
 
 import asyncio
 
@@ -6,8 +7,9 @@ import pytest
 
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, McpReply, ServerState, ServerStatus
 from application.models.ports import ModelRequest
+from domain.mcp.behavior import ConnectionLoss
 from domain.mcp.catalog import McpCatalog
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer
+from domain.mcp.server import Isolation, McpServer
 from domain.runs.limits import LimitSettings
 from domain.runs.run import RunStatus
 from domain.tools.capabilities import ToolType

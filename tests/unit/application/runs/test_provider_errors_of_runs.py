@@ -1,4 +1,5 @@
-"""What a provider says when it fails a run: stored and logged, without canary tokens, and not too long."""
+"""What a provider says when it fails a run: stored and logged, without canary tokens, and not too
+long."""
 
 import logging
 

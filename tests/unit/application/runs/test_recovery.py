@@ -1,4 +1,5 @@
-"""Crashes: a worker that dies leaves the run as its last step stored it, and the next one continues from there."""
+"""Crashes: a worker that dies leaves the run as its last step stored it, and the next one continues
+from there."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""ResumeAuthorizedRuns: runs that wait until their person connects an account, and continue on any worker after it."""
+"""ResumeAuthorizedRuns: runs that wait until their person connects an account, and continue on any
+worker after it."""
 
 from collections.abc import Callable
 
@@ -13,8 +14,9 @@ from domain.identity.role import Role
 from domain.ids import ApiKeyId, RunId, UserId
 from domain.json_value import JsonValue
 from domain.mcp.auth import AuthorizationCodeAuth
+from domain.mcp.behavior import ElicitationPolicy
 from domain.mcp.elicitation import Elicitation
-from domain.mcp.server import Credentials, ElicitationPolicy, McpServerKind
+from domain.mcp.server import Credentials, McpServerKind
 from domain.runs.ledger import ToolCallState
 from domain.runs.run import RunStatus
 from tests.builders import ORG

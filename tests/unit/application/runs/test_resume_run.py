@@ -1,4 +1,4 @@
-"""ResumeRun: which results, answers and decisions are taken, by whom, and when the run is submitted."""
+"""ResumeRun: which results, answers and decisions are taken, by whom; when the run is submitted."""
 
 from dataclasses import replace
 

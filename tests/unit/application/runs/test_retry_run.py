@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from application.models.ports import ModelError
-from application.runs.ports import StartedRun
+from application.runs.new_run import StartedRun
 from application.runs.retry_run import RetryRun, RetryRunCommand
 from domain.identity.api_key import Principal
 from domain.identity.role import Role

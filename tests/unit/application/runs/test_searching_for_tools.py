@@ -1,4 +1,5 @@
-"""A run with more MCP tools than can be shown: it searches for them, and calls them by what it found."""
+"""A run with more MCP tools than can be shown: it searches for them, and calls them by what it
+found."""
 
 import json
 from dataclasses import replace

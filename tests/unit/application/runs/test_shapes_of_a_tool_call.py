@@ -21,8 +21,8 @@ RESULT = "the result of this call"
 
 @contextmanager
 def made_shapes() -> Iterator[set[str]]:
-    """Names of the dataclasses of domain and application that are made with the arguments or the text of the result as
-    a field of their own."""
+    """Names of the dataclasses of domain and application that are made with the arguments or the
+    text of the result as a field of their own."""
     names: set[str] = set()
 
     def profile(frame: FrameType, event: str, _: object) -> None:

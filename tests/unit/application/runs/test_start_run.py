@@ -10,7 +10,8 @@ from application.agents.ports import AgentStore, ModelDirectory
 from application.identity.ports import OrganizationStore
 from application.mcp.ports import McpConnections
 from application.models.ports import PriceTable
-from application.runs.ports import NewRun, RunQueue, RunStore, StartedRun
+from application.runs.new_run import NewRun, StartedRun
+from application.runs.ports import RunQueue, RunStore
 from application.runs.start_run import StartRun, StartRunCommand
 from application.runs.trace_ended_run import TraceEndedRun
 from application.webhooks.webhook_check import WebhookCheck
@@ -58,12 +59,11 @@ WEBHOOK = Webhook(url="https://hooks.example.org/T0K3N")
 
 
 class Ports:
-    """An empty thread in memory, and mocks of what else `StartRun` calls: every model can be reached and has a price."""
+    """An empty thread in memory, and mocks of the rest; all models are there, with prices."""
 
     def __init__(self, mocker: MockerFixture) -> None:
-        self.state = InMemoryState()
+        self.use_state(InMemoryState())
         self.state.threads[THREAD] = StoredThread(thread=a_thread())
-        self.runs: RunStore = InMemoryRunStore(self.state, InProcessWakeups())
         self.agents: MockType = mocker.create_autospec(AgentStore, instance=True)
         self.use(an_agent())
         self.organizations: MockType = mocker.create_autospec(OrganizationStore, instance=True)
@@ -84,7 +84,7 @@ class Ports:
 
     def use_state(self, state: InMemoryState) -> None:
         self.state = state
-        self.runs = InMemoryRunStore(state, InProcessWakeups())
+        self.runs: RunStore = InMemoryRunStore(state, InProcessWakeups())
 
     async def start(self, command: StartRunCommand = HELLO) -> StartedRun:
         starting = StartRun(

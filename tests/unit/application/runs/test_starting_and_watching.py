@@ -1,4 +1,5 @@
-"""Starting runs and watching them: what is refused, what the same key gives, how waiting and following end."""
+"""Starting runs and watching them: what is refused, what the same key gives, how waiting and
+following end."""
 
 import asyncio
 from contextlib import aclosing

@@ -1,4 +1,5 @@
-"""Stopping a run from outside: cancelled, drained, cut short, or fenced off; writes are never cut."""
+"""Stopping a run from outside: cancelled, drained, cut short, or fenced off; writes are never
+cut."""
 
 import asyncio
 
@@ -115,7 +116,8 @@ async def test_a_run_is_cancelled_before_anybody_has_taken_it_up() -> None:
 
 @pytest.mark.requirement("A12", "D5")
 async def test_a_stop_that_comes_as_the_turn_suspends_the_run_does_not_fail_it() -> None:
-    """The last executable sibling of a displayed call asks for the stop: the journal cancels in the suspending step."""
+    """The last executable sibling of a displayed call asks for the stop: the journal cancels in the
+    suspending step."""
 
     async def cancel(_: Invocation) -> McpReply:
         await harness.cancel(run_id)

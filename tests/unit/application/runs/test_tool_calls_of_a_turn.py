@@ -225,7 +225,8 @@ async def test_a_tool_that_does_not_stop_is_abandoned_after_a_grace() -> None:
     harness = RunHarness(
         [asks("code_execution"), says()],
         native=[InMemoryNativeTool(stubborn)],
-        # Long enough for the tool to have begun on a busy machine: one cancelled before would stop like any other.
+        # Long enough for the tool to have begun on a busy machine: one cancelled before would stop
+        # like any other.
         limits=LimitSettings(tool_timeout_s=0.3),
         call_settings=CallToolsSettings(grace_s=0.1),
     )

@@ -1,4 +1,5 @@
-"""Runs under policy: what the model is shown, what is blocked, cut or counted, and when the run ends for it."""
+"""Runs under policy: what the model is shown, what is blocked, cut or counted, and when the run
+ends for it."""
 
 import json
 
@@ -32,7 +33,8 @@ async def entries(invocation: Invocation) -> McpReply:
 
 
 def a_harness(*turns: ModelTurn, search_threshold: int = 60, **rules: ToolRule) -> RunHarness:
-    """An agent with the tools `list` and `drop` of server `s`, and rules for them by their short names."""
+    """An agent with the tools `list` and `drop` of server `s`, and rules for them by their short
+    names."""
     tools = {
         "list": InMemoryTool(answer=entries, description="Lists entries.", input_schema=LIST),
         "drop": InMemoryTool(answer=text_reply("dropped"), description="Drops a table."),

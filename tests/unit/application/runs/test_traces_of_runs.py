@@ -1,4 +1,5 @@
-"""What tracing is told of a run: every call of a tool once, however it was settled, and the run itself once, however it ended."""
+"""What tracing is told of a run: every call of a tool once, however it was settled, and the run
+itself once, however it ended."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""The turns of a run: what is asked of the model, what is stored and published, and in which order."""
+"""The turns of a run: what is asked of the model, what is stored and published, and in which
+order."""
 
 from functools import partial
 

@@ -1,4 +1,5 @@
-"""Calls that a crash cut off and that may not be repeated: the model is told, or a person decides about sending them again."""
+"""Calls that a crash cut off and that may not be repeated: the model is told, or a person decides
+about sending them again."""
 
 import pytest
 from pytest_mock import MockerFixture
@@ -8,8 +9,8 @@ from domain.approvals.approval import Approval, ApprovalState
 from domain.approvals.decision import CallDecision
 from domain.errors import ServiceError
 from domain.ids import RunId
+from domain.mcp.behavior import ElicitationPolicy
 from domain.mcp.elicitation import Elicitation
-from domain.mcp.server import ElicitationPolicy
 from domain.policy.rules import OnUnknownOutcome, ToolPolicies, ToolRule, Verdict
 from domain.runs.run import RunStatus
 from tests.doubles.mcp_connections import InMemoryMcpServer, InMemoryTool, Invocation, text_reply
@@ -53,7 +54,8 @@ def sent(harness: RunHarness) -> list[str]:
 async def a_run_that_asks(
     mocker: MockerFixture, *turns: ModelTurn, rule: ToolRule = AGAIN
 ) -> tuple[RunHarness, RunId, Approval]:
-    """Its worker was lost when the call had been sent and was not settled; the next worker has it wait for a person."""
+    """Its worker was lost when the call had been sent and was not settled; the next worker has it
+    wait for a person."""
     harness = a_harness(*turns, policies=policies(rule))
     await harness.warm_up()
     run_id = await harness.start()

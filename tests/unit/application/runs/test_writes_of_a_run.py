@@ -1,4 +1,5 @@
-"""Writes that are slow, fail, are fenced off or race with a stop: the run stays consistent, the worker alive."""
+"""Writes that are slow, fail, are fenced off or race with a stop: the run stays consistent, the
+worker alive."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -184,7 +185,8 @@ async def test_a_write_of_deltas_that_failed_once_does_not_keep_the_failure_from
 
 @pytest.mark.requirement("E2", "E3")
 async def test_nothing_else_of_a_run_is_written_while_a_step_is_being_stored(mocker: MockerFixture) -> None:
-    """Else the step's number could be another write's, and a commit that was lost on the way pass for stored."""
+    """Else the step's number could be another write's, and a commit that was lost on the way pass
+    for stored."""
     told, over, appended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def telling(invocation: Invocation) -> McpReply:

@@ -10,7 +10,7 @@ import pytest
 from pytest_mock import MockerFixture, MockType
 
 from application.identity.ports import UserAccess
-from application.runs.ports import StartedRun
+from application.runs.new_run import StartedRun
 from application.runs.start_run import StartRun
 from application.schedules.fire_schedules import REREAD_S, FireSchedules
 from application.schedules.ports import CronTimes, DueSchedule, DueSchedules, ScheduleStore

@@ -10,7 +10,8 @@ from decimal import Decimal
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import NewRun, RunStore, StartedRun
+from application.runs.new_run import NewRun, StartedRun
+from application.runs.ports import RunStore
 from application.schedules.fire_schedules import REREAD_S
 from application.schedules.ports import CronTimes
 from application.system.wakeups import Subscription
@@ -293,7 +294,8 @@ class RungRuns(SubmittedRuns):
 
 
 class WatchedSleep:
-    """Wake-ups of a harness whose clock goes on by as long as is slept, and a bound on how often."""
+    """Wake-ups of a harness whose clock goes on by as long as is slept, and a bound on how
+    often."""
 
     def __init__(self, harness: ScheduleHarness, *, naps: int) -> None:
         self._harness = harness

@@ -35,7 +35,8 @@ PAUSED = replace(STORED, enabled=False, next_fire_at=None)
 
 
 class Ports:
-    """The schedule `nightly` in memory, checks that let all pass, and an hour to the next fire that is planned."""
+    """The schedule `nightly` in memory, checks that let all pass, and an hour to the next fire that
+    is planned."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.state = InMemoryState()

@@ -1,4 +1,5 @@
-"""SetSecret: who may set a secret, which servers reconnect because of it, and what is stored and audited."""
+"""SetSecret: who may set a secret, which servers reconnect because of it, and what is stored and
+audited."""
 
 from dataclasses import replace
 

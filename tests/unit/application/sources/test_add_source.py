@@ -1,4 +1,5 @@
-"""AddSource: who may add a file to a thread, and what is audited. How it is stored: test_store_source.py."""
+"""AddSource: who may add a file to a thread, and what is audited. How it is stored:
+test_store_source.py."""
 
 from collections.abc import AsyncIterator
 

@@ -23,7 +23,8 @@ EVERYTHING = PageRequest()
 
 @pytest.fixture
 def list_sources() -> ListSources:
-    """Over a thread with two sources and one that is still coming in, and a source of another thread."""
+    """Over a thread with two sources and one that is still coming in, and a source of another
+    thread."""
     state = a_state_with(
         a_stored_source(1),
         a_stored_source(2),

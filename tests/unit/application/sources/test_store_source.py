@@ -1,4 +1,5 @@
-"""How sources come in: in parts, read where that does no harm, visible when complete; broken-off ones leave nothing."""
+"""How sources come in: in parts, read where that does no harm, visible when complete; broken-off
+ones leave nothing."""
 
 import asyncio
 import hashlib

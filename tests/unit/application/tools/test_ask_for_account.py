@@ -1,4 +1,5 @@
-"""AskForAccount: calls whose server needs an account of a person. What runs do with it: `test_resume_authorized_runs.py`."""
+"""AskForAccount: calls whose server needs an account of a person. What runs do with it:
+`test_resume_authorized_runs.py`."""
 
 from dataclasses import replace
 

@@ -29,8 +29,9 @@ from domain.errors import ErrorKind, ServiceError
 from domain.identity.organization import Organization
 from domain.ids import GatewaySessionId, ToolCallId
 from domain.json_value import JsonObject, JsonValue
+from domain.mcp.behavior import OutputValidation
 from domain.mcp.catalog import McpCatalog, Rejection
-from domain.mcp.server import McpServer, McpServerConfig, McpServerKind, OutputValidation
+from domain.mcp.server import McpServer, McpServerConfig, McpServerKind
 from domain.threads.message import ImageContent
 from domain.tools.result import ToolOutcome, ToolResult
 from domain.tools.tool import McpBinding, Tool

@@ -1,4 +1,5 @@
-"""What the list of tools says of each: where its server stands, whether a call would be tried, and how old the listing is."""
+"""What the list of tools says of each: where its server stands, whether a call would be tried, and
+how old the listing is."""
 
 from dataclasses import replace
 from unittest.mock import Mock
@@ -9,7 +10,8 @@ from application.agents.ports import AgentStore
 from application.mcp.ports import ServerState, ServerStatus
 from application.tools.list_tools import ListTools, ToolListing
 from application.tools.toolset_builder import ToolsetBuilder
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer
+from domain.mcp.behavior import ConnectionLoss
+from domain.mcp.server import Isolation, McpServer
 from tests.builders import START, a_catalog, a_server
 from tests.doubles.mcp_connections import InMemoryMcpConnections
 from tests.doubles.mcp_servers import InMemoryMcpCatalogStore, InMemoryMcpServerStore

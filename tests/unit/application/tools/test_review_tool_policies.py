@@ -1,4 +1,5 @@
-"""ReviewToolPolicies: what a saved policy names that is not there, and which of its rules have no effect."""
+"""ReviewToolPolicies: what a saved policy names that is not there, and which of its rules have no
+effect."""
 
 from dataclasses import replace
 from decimal import Decimal

@@ -1,4 +1,5 @@
-"""Tools that a server offers to its apps only: a model has none of them, and policy holds for them."""
+"""Tools that a server offers to its apps only: a model has none of them, and policy holds for
+them."""
 
 from dataclasses import replace
 

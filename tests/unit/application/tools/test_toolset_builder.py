@@ -1,4 +1,5 @@
-"""The toolset of an agent: native tools, tools of its servers, in one order, whatever the servers do."""
+"""The toolset of an agent: native tools, tools of its servers, in one order, whatever the servers
+do."""
 
 from dataclasses import replace
 
@@ -13,8 +14,9 @@ from application.tools.toolset import Toolset
 from application.tools.toolset_builder import ToolsetBuilder
 from domain.agents.agent import AgentConfig
 from domain.ids import McpServerId
+from domain.mcp.behavior import ConnectionLoss
 from domain.mcp.catalog import McpToolDefinition
-from domain.mcp.server import ConnectionLoss, Isolation, McpServer, McpServerConfig, McpServerKind
+from domain.mcp.server import Isolation, McpServer, McpServerConfig, McpServerKind
 from domain.policy.allowlist import Allowlist
 from domain.tools.capabilities import ToolType
 from infrastructure.native_tools.displayable import DISPLAYABLE_TOOLS

@@ -1,4 +1,5 @@
-"""What a toolset costs as its servers grow: memory in line with the tools, and nothing per tool to find one by name."""
+"""What a toolset costs as its servers grow: memory in line with the tools, and nothing per tool to
+find one by name."""
 
 import gc
 import tracemalloc
@@ -33,7 +34,8 @@ def listed_tool(number: int) -> dict[str, Any]:
 
 
 async def bytes_held_with(tools: int) -> int:
-    """What is held for a server of so many tools, from its listing to a run's toolset that was searched by name."""
+    """What is held for a server of so many tools, from its listing to a run's toolset that was
+    searched by name."""
     harness = Harness()
     server = harness.add("big")
     await harness.tools("big")  # what is made once, however many tools there are
@@ -79,7 +81,8 @@ async def test_a_toolset_that_is_gone_holds_nothing() -> None:
             held.append(tracemalloc.get_traced_memory()[0])
     finally:
         tracemalloc.stop()
-    # The first rounds fill caches that have a bound; after that, each takes the place of the one before.
+    # The first rounds fill caches that have a bound; after that, each takes the place of the one
+    # before.
     assert held[-1] < 1.05 * held[2], held
 
 

@@ -1,4 +1,5 @@
-"""CreateWebhookKey: a new signing key, how long the former one signs beside it, and what is audited."""
+"""CreateWebhookKey: a new signing key, how long the former one signs beside it, and what is
+audited."""
 
 from datetime import timedelta
 

@@ -1,4 +1,5 @@
-"""Delivering webhooks: what is due is sent and signed, failures are tried again, and no receiver holds up another."""
+"""Delivering webhooks: what is due is sent and signed, failures are tried again, and no receiver
+holds up another."""
 
 import asyncio
 import json
@@ -63,8 +64,8 @@ class Sent:
 
 
 class Receivers:
-    """A `WebhookSender` that keeps what is sent. `answers` says what comes of it, in order, then always the last one;
-    URLs that begin with `held` are not answered before `go`."""
+    """A `WebhookSender` that keeps what is sent. `answers` says what comes of it, in order, then
+    always the last one; URLs that begin with `held` are not answered before `go`."""
 
     def __init__(self) -> None:
         self.sent: list[Sent] = []

@@ -1,4 +1,5 @@
-"""ListWebhookDeliveries: who sees which deliveries of a run, and nothing of the receiver but its host."""
+"""ListWebhookDeliveries: who sees which deliveries of a run, and nothing of the receiver but its
+host."""
 
 import pytest
 from pytest_mock import MockerFixture, MockType

@@ -1,4 +1,5 @@
-"""AdvanceWorkflow: what a failing port stops, and what is never stored then. Whole runs are in `test_workflow_execution`."""
+"""AdvanceWorkflow: what a failing port stops, and what is never stored then. Whole runs are in
+`test_workflow_execution`."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -41,7 +42,8 @@ GUIDE_WAITS = NodeRun(node_id="guide", status=NodeStatus.WAITING, attempt=1, run
 
 
 class Ports:
-    """A claimed run of `STORY`. Every node puts out its id, agents too; nothing asks the run to stop."""
+    """A claimed run of `STORY`. Every node puts out its id, agents too; nothing asks the run to
+    stop."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.journal: MockType = mocker.create_autospec(WorkflowJournal, instance=True)

@@ -8,7 +8,8 @@ from unittest.mock import AsyncMock
 import pytest
 from pytest_mock import MockerFixture
 
-from application.runs.ports import StartedRun, events_topic
+from application.runs.new_run import StartedRun
+from application.runs.ports import events_topic
 from application.runs.start_run import StartRun
 from application.runs.stop_run import StopRun
 from application.workflows.agent_step import AgentStep

@@ -1,4 +1,5 @@
-"""Agents in tool mode: what is registered, what the model of their caller sees, and whom policies keep from them."""
+"""Agents in tool mode: what is registered, what the model of their caller sees, and whom policies
+keep from them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""Workflow runs whose agents wait for somebody: at rest meanwhile, and on with the agent's run, wherever that goes."""
+"""Workflow runs whose agents wait for somebody: at rest meanwhile, and on with the agent's run,
+wherever that goes."""
 
 import asyncio
 from datetime import timedelta

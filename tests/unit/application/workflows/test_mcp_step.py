@@ -1,4 +1,5 @@
-"""Calls of MCP servers' tools as steps: what they put out, what decides about them, and what the trail says."""
+"""Calls of MCP servers' tools as steps: what they put out, what decides about them, and what the
+trail says."""
 
 import asyncio
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""ResumeAuthorizedWorkflowRuns: workflow runs that wait until their person connects an account, and continue on any
-worker."""
+"""ResumeAuthorizedWorkflowRuns: workflow runs that wait until their person connects an account, and
+continue on any worker."""
 
 import asyncio
 from dataclasses import replace
@@ -40,7 +40,8 @@ def lacks_account(*, due_s: float | None = None) -> AwaitsAnswer:
 
 
 async def a_harness(*parts: object, due_s: float | None = None) -> WorkflowHarness:
-    """The node `find` lacks the account of the person who started the run, until it is connected."""
+    """The node `find` lacks the account of the person who started the run, until it is
+    connected."""
     harness = WorkflowHarness(entrypoint(), FIND, "start -> find", *parts)  # type: ignore[arg-type]
     harness.state.servers[PERSON_SERVER] = a_person_server()
     harness.told.outcomes["find"] = [lacks_account(due_s=due_s), "found"]

@@ -1,4 +1,5 @@
-"""What is kept of a workflow run's tools: unreadable where it is stored, and the same when it is opened."""
+"""What is kept of a workflow run's tools: unreadable where it is stored, and the same when it is
+opened."""
 
 import json
 from dataclasses import replace

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from pytest_mock import MockerFixture, MockType
 
-from application.runs.ports import IdempotencyKey, RunQueue
+from application.runs.new_run import IdempotencyKey
+from application.runs.ports import RunQueue
 from application.workflows.ports import WorkflowRunStore, WorkflowStore
 from application.workflows.start_workflow_run import StartedWorkflowRun, StartWorkflowRun, StartWorkflowRunCommand
 from domain.audit.event import AuditAction

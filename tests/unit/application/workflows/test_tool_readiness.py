@@ -1,4 +1,5 @@
-"""Tools of workflows becoming ready: agents wait for theirs, and nothing of them is left when their run has ended."""
+"""Tools of workflows becoming ready: agents wait for theirs, and nothing of them is left when their
+run has ended."""
 
 import asyncio
 

@@ -1,4 +1,5 @@
-"""What cannot be a tool of a workflow run, and why: servers that do not answer, and what belongs to another team."""
+"""What cannot be a tool of a workflow run, and why: servers that do not answer, and what belongs to
+another team."""
 
 from dataclasses import replace
 

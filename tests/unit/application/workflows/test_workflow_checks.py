@@ -1,4 +1,5 @@
-"""WorkflowChecks: what a workflow of a team may name, and what a caller is told of what it may not."""
+"""WorkflowChecks: what a workflow of a team may name, and what a caller is told of what it may
+not."""
 
 from dataclasses import replace
 
@@ -60,7 +61,8 @@ class Ports:
     async def told(
         self, named: str, *, by: Principal, team: str | None, former: str | None = None
     ) -> list[tuple[str, str, str]]:
-        """Code, path and message of each fault of a workflow whose nodes have the agent and the server of this name."""
+        """Code, path and message of each fault of a workflow whose nodes have the agent and the
+        server of this name."""
         call = node("call", "mcp_server", server=named, call="echo")
         definition = workflow(entrypoint(), agent("ask", named), call, "start -> ask", "ask -> call", team=team)
         checked = await self.checks.check(by, definition, former_team=former)

@@ -1,4 +1,5 @@
-"""The workflow runs that a process advances: one driver each, no ring lost, all handed back at the end."""
+"""The workflow runs that a process advances: one driver each, no ring lost, all handed back at the
+end."""
 
 import asyncio
 

@@ -1,4 +1,5 @@
-"""Whole workflow runs as a worker executes them, to their end and through kills, stops and waits."""
+"""Whole workflow runs as a worker executes them, to their end and through kills, stops and
+waits."""
 
 import asyncio
 from typing import cast

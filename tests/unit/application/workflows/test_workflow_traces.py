@@ -1,4 +1,5 @@
-"""Traces of workflow runs: one for the whole, a span for each node, and the runs of agents below theirs."""
+"""Traces of workflow runs: one for the whole, a span for each node, and the runs of agents below
+theirs."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""A worker for workflow runs over in-memory tables, with executors that do as they are told, and ways to kill it."""
+"""A worker for workflow runs over in-memory tables, with executors that do as they are told, and
+ways to kill it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -100,7 +101,8 @@ class MortalJournal:
 
 @dataclass
 class Told:
-    """An executor whose nodes come to what was said of them: a value, a failure, or nothing until `go`."""
+    """An executor whose nodes come to what was said of them: a value, a failure, or nothing until
+    `go`."""
 
     outcomes: dict[str, list[Said]] = field(default_factory=dict)
     held: dict[str, asyncio.Event] = field(default_factory=dict)
@@ -148,7 +150,8 @@ class Told:
 
 
 class Registering:
-    """Makes tools of nodes, or what was `told` of them; and keeps which runs it was told to release."""
+    """Makes tools of nodes, or what was `told` of them; and keeps which runs it was told to
+    release."""
 
     def __init__(self, told: Told) -> None:
         self._told = told
@@ -258,7 +261,8 @@ class WorkflowHarness:
         return list(await self.runs.events(ORG, RUN, after_seq=0, limit=1_000))
 
     async def killed_at(self, commit: int, *, before: bool = False) -> None:
-        """A worker that is killed with that commit, and the time that it takes until that is known."""
+        """A worker that is killed with that commit, and the time that it takes until that is
+        known."""
         self.journal.commits, self.journal.dies_at, self.journal.dies_before = 0, commit, before
         try:
             async with asyncio.timeout(10):

@@ -1,4 +1,5 @@
-"""Runs in files: lines of JSON that say everything, and a manifest that tells whether they are complete."""
+"""Runs in files: lines of JSON that say everything, and a manifest that tells whether they are
+complete."""
 
 import gzip
 import hashlib

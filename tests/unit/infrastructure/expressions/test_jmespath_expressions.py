@@ -15,7 +15,8 @@ from infrastructure.expressions.worker import EvaluationLimits, ExpressionWorker
 from tests.processor_time import processor_time
 
 IN_PLACE_S = 0.2
-"""Time on the processor, many times what is done in place; the event loop stands still meanwhile."""
+"""Time on the processor, many times what is done in place; the event loop stands still
+meanwhile."""
 FUNCTIONS = (
     "max(a)",
     "sum(a)",

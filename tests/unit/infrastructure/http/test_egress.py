@@ -180,8 +180,8 @@ NOT_GLOBALLY_REACHABLE = """
 192.88.99.2/32 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 240.0.0.0/4 255.255.255.255/32
 ::/128 ::1/128 ::ffff:0:0/105 64:ff9b:1::/48 100::/64 100:0:0:1::/64 2001:2::/48 2001:db8::/32 3fff::/20 5f00::/16 fc00::/7 fe80::/10
 """
-"""IANA's registries of special-purpose addresses for IPv4 and IPv6, those that are not globally reachable. Of IPv4 in IPv6
-those of 0.0.0.0/9."""
+"""IANA's registries of special-purpose addresses for IPv4 and IPv6, those that are not globally
+reachable. Of IPv4 in IPv6 those of 0.0.0.0/9."""
 
 
 @pytest.mark.parametrize("network", NOT_GLOBALLY_REACHABLE.split())

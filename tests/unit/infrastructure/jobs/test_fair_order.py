@@ -1,4 +1,5 @@
-"""The fair order of waiting runs: shares by weight, no credit for idle time, no larger share for more agents."""
+"""The fair order of waiting runs: shares by weight, no credit for idle time, no larger share for
+more agents."""
 
 from itertools import count
 

@@ -1,4 +1,5 @@
-"""What the in-process queue promises beyond the contract: order, no duplicates, nothing accumulates."""
+"""What the in-process queue promises beyond the contract: order, no duplicates, nothing
+accumulates."""
 
 import asyncio
 from collections.abc import Mapping

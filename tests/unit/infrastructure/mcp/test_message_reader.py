@@ -1,4 +1,5 @@
-"""The bounded stream between a transport and the SDK: who waits for whom, and what nobody waits for."""
+"""The bounded stream between a transport and the SDK: who waits for whom, and what nobody waits
+for."""
 
 import asyncio
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from application.mcp.ports import McpFailure, McpFailureKind, McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
+from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.installation import Installation
 from domain.mcp.server import McpServer
 from infrastructure.mcp.install.restoring import RestoredInstallations

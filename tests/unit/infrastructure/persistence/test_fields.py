@@ -1,4 +1,5 @@
-"""Dataclasses as rows and as JSON columns: what is written, and what of older versions is still read."""
+"""Dataclasses as rows and as JSON columns: what is written, and what of older versions is still
+read."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime

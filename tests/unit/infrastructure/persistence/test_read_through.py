@@ -1,5 +1,5 @@
-"""Rows kept in memory by one of several processes: whatever arrives late, or never, nobody is told what has not been true for
-more than a second."""
+"""Rows kept in memory by one of several processes: whatever arrives late, or never, nobody is told
+what has not been true for more than a second."""
 
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -220,9 +220,9 @@ class Reading:
 
 
 class KeptRows(RuleBasedStateMachine):
-    """One process that keeps rows, others that change them, and a connection between them that is slow, breaks, and comes
-    back without what was said meanwhile. Every answer was true at some moment of the last second before it was asked for,
-    or later."""
+    """One process that keeps rows, others that change them, and a connection between them that is
+    slow, breaks, and comes back without what was said meanwhile. Every answer was true at some
+    moment of the last second before it was asked for, or later."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""The memory that a process may use, by the limits of its control group and the groups around it."""
+"""The memory that a process may use, by the limits of its control group and the groups around
+it."""
 
 from pathlib import Path
 

@@ -1,4 +1,5 @@
-"""The watchdog of the event loop: it names what held the loop, once in a while, and nothing else."""
+"""The watchdog of the event loop: it names what held the loop, once in a while, and nothing
+else."""
 
 import asyncio
 import hashlib

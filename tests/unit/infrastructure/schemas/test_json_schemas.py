@@ -1,4 +1,5 @@
-"""JSON Schema checks: what is said about values, which schemas are refused, and that hostile ones cost nothing."""
+"""JSON Schema checks: what is said about values, which schemas are refused, and that hostile ones
+cost nothing."""
 
 from itertools import pairwise
 
@@ -224,7 +225,8 @@ def test_a_pattern_that_would_backtrack_for_ages_is_decided_in_linear_time(patte
 
 
 def test_a_small_schema_that_stands_for_countless_checks_is_refused_or_answered_without_detail() -> None:
-    # Without the bound these would take from a minute to the age of the universe (the test has its own time limit).
+    # Without the bound these would take from a minute to the age of the universe (the test has its
+    # own time limit).
     validator = JsonSchemaValidator()
 
     assert "multiply" in str(validator.problem_with(doubling(60, {"type": "object"})))

@@ -1,4 +1,5 @@
-"""Audit entries as OCSF events: every action has an event with what its class requires, and no event has a secret."""
+"""Audit entries as OCSF events: every action has an event with what its class requires, and no
+event has a secret."""
 
 import json
 

@@ -49,7 +49,8 @@ class TerminalStream(io.StringIO):
 
 @dataclass(slots=True)
 class FakeService:
-    """Answers by method and path: the given answers in order, the last one again and again; else 404."""
+    """Answers by method and path: the given answers in order, the last one again and again; else
+    404."""
 
     answers: dict[tuple[str, str], list[Answer]] = field(default_factory=dict)
     requests: list[httpx.Request] = field(default_factory=list)
@@ -121,7 +122,8 @@ def problem(status: int, code: str, detail: str, **errors: str) -> httpx.Respons
 
 
 def stream_of(*events: JsonObject, end: str | None = None) -> Callable[[httpx.Request], httpx.Response]:
-    """An event stream of a run that begins after Last-Event-ID; `end` is the status it closes with, if it does."""
+    """An event stream of a run that begins after Last-Event-ID; `end` is the status it closes with,
+    if it does."""
 
     def answer(request: httpx.Request) -> httpx.Response:
         after = int(request.headers.get("last-event-id", "0"))
@@ -177,7 +179,8 @@ def run_document(status: str = "completed", **changes: JsonValue) -> JsonObject:
 
 
 def whole(view: type, given: Mapping[str, JsonValue]) -> JsonObject:
-    """An answer with every field of its view: what is not given is null, else empty, or the first value of an enumeration."""
+    """An answer with every field of its view: what is not given is null, else empty, or the first
+    value of an enumeration."""
     types = get_type_hints(view)
     required: frozenset[str] = getattr(view, "__required_keys__", frozenset())
     missing = {name: _empty(types[name]) for name in types if name in required and name not in given}

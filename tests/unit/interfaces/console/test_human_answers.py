@@ -1,4 +1,5 @@
-"""Questions of workflow nodes: an object schema is a form, and what is entered becomes the answer."""
+"""Questions of workflow nodes: an object schema is a form, and what is entered becomes the
+answer."""
 
 import pytest
 

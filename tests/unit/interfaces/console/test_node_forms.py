@@ -11,7 +11,8 @@ from domain.workflows.node_config import read_config, read_settings
 from interfaces.console.node_forms import FORMS, NodeForm
 
 BEYOND_FORMS = {"inline", "exposed"}
-"""What no field of the configuration has the name of: a definition in the place of a server's slug."""
+"""What no field of the configuration has the name of: a definition in the place of a server's
+slug."""
 
 
 def read(form: NodeForm, config: JsonObject) -> ConfigReader:

@@ -1,4 +1,5 @@
-"""Questions of MCP servers as forms (MCP 2025-11-25, elicitation: the schemas that servers may send)."""
+"""Questions of MCP servers as forms (MCP 2025-11-25, elicitation: the schemas that servers may
+send)."""
 
 import pytest
 from jinja2 import Environment, PackageLoader

@@ -1,4 +1,5 @@
-"""An edited message of the chat that is not said: its fork is deleted, and why it is not said is what is raised."""
+"""An edited message of the chat that is not said: its fork is deleted, and why it is not said is
+what is raised."""
 
 import asyncio
 import logging

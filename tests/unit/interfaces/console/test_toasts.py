@@ -1,4 +1,5 @@
-"""What is said once something was changed: each action of the console has a sentence, or shows its outcome itself."""
+"""What is said once something was changed: each action of the console has a sentence, or shows its
+outcome itself."""
 
 from typing import Any
 from unittest.mock import AsyncMock

@@ -1,5 +1,5 @@
-"""PostgreSQL through psycopg: a transaction per unit, as the role and for the organization of its scope; units in stages share
-transactions. See ADR 0002, 0011 and 0030."""
+"""PostgreSQL through psycopg: a transaction per unit, as the role and for the organization of its
+scope; units in stages share transactions. See ADR 0002, 0011 and 0030."""
 
 import asyncio
 import functools
@@ -41,32 +41,38 @@ _ATTEMPTS = 3
 _AGAIN_S = 0.02
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
 _RETRYABLE = frozenset({"40001", "40P01"})
-"""serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the transaction again."""
+"""serialization_failure and deadlock_detected (PostgreSQL, Appendix A): the server asks for the
+transaction again."""
 _SESSION_ENDED = frozenset({"57P01", "57P02", "57P05", "25P03"})
-"""admin_shutdown, crash_shutdown, idle_session_timeout, idle_in_transaction_session_timeout: the server ends the session with these
-words, which may be read a moment before the end of its socket is."""
+"""admin_shutdown, crash_shutdown, idle_session_timeout, idle_in_transaction_session_timeout: the
+server ends the session with these words, which may be read a moment before the end of its socket
+is."""
 _LOCKED = "55P03"
-"""lock_not_available: a read waited for a lock longer than `_LOCK_WAIT_S`, or a write longer than it says itself."""
+"""lock_not_available: a read waited for a lock longer than `_LOCK_WAIT_S`, or a write longer than
+it says itself."""
 _LOCK_WAIT_S = 5.0
-"""How long a read waits for a locked table. A request that waits longer is of no use to its client."""
+"""How long a read waits for a locked table. A request that waits longer is of no use to its
+client."""
 _READ_WAIT_S = 10.0
 """How long a read of a request waits in all: threads may be waiting for locks."""
 _BUSY = "The database did not answer in time."
 _ROLE_REFUSED = frozenset({"22023", "42501"})
-"""invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that may not be taken."""
+"""invalid_parameter_value and insufficient_privilege: of a role that is not there, and of one that
+may not be taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Opening:
-    """How a transaction begins. `number` is its number, known before its commit, so that a commit without an answer can be
-    looked up."""
+    """How a transaction begins. `number` is its number, known before its commit, so that a commit
+    without an answer can be looked up."""
 
     begin: str
     number: str
     more: sql.Composable
 
     def statements(self, scope: Scope, connection: psycopg.Connection) -> bytes:
-        """All in one message to the server, so that they cost no waiting. Only the organization is put together each time."""
+        """All in one message to the server, so that they cost no waiting. Only the organization is
+        put together each time."""
         if scope is SYSTEM:
             return self._of_system
         before, after = self._around_organization
@@ -118,8 +124,9 @@ _OPENING = sql.SQL(
 
 
 class PostgresDatabase:
-    """The `Database` interface over PostgreSQL. `connections` bounds the pool and its threads; groups of units in stages use one
-    connection more. A read waits `lock_wait_s` for a locked table."""
+    """The `Database` interface over PostgreSQL. `connections` bounds the pool and its threads;
+    groups of units in stages use one connection more. A read waits `lock_wait_s` for a locked
+    table."""
 
     def __init__(self, url: str, *, connections: int = 8, lock_wait_s: float = _LOCK_WAIT_S) -> None:
         self._reading = _reading(lock_wait_s)
@@ -155,7 +162,8 @@ class PostgresDatabase:
         self._groups = GroupedWrites(self._library_url, dialect=engine.dialect, alone=self._write_alone)
 
     async def stop(self) -> None:
-        """Commit the waiting units, then close the connections. A cancelled `stop` is finished all the same."""
+        """Commit the waiting units, then close the connections. A cancelled `stop` is finished all
+        the same."""
         if self._groups is not None:
             self._stopping = asyncio.create_task(self._finish(self._groups), name="postgres-stop")
             self._groups = None
@@ -195,8 +203,8 @@ class PostgresDatabase:
                     return job.result
 
     async def _is_committed(self, away: StorageAway, transaction: str, waiting: "_Waiting") -> bool:
-        """The outcome of a transaction whose commit was not answered (PostgreSQL, 9.27.10 pg_xact_status). Raises `away` where
-        the server cannot say."""
+        """The outcome of a transaction whose commit was not answered (PostgreSQL, 9.27.10
+        pg_xact_status). Raises `away` where the server cannot say."""
 
         def ask(connection: Connection) -> object:
             return connection.execute(_STATUS, {"transaction": transaction}).scalar_one()
@@ -281,8 +289,8 @@ def _work(engine: Engine, begin: _Opening, scope: Scope, job: Job[T]) -> None:
 
 
 def _run(engine: Engine, begin: _Opening, scope: Scope, job: Job[T]) -> None:
-    """Run and commit. A unit that certainly had no effect is run again: the victim of a deadlock, or a connection that was cut before the
-    commit. Raises StorageAway."""
+    """Run and commit. A unit that certainly had no effect is run again: the victim of a deadlock,
+    or a connection that was cut before the commit. Raises StorageAway."""
     for attempt in range(1, _ATTEMPTS + 1):
         if attempt > 1:
             time.sleep(_AGAIN_S * attempt)  # the transaction that won the deadlock needs a moment to end
@@ -341,7 +349,8 @@ def _open(connection: Connection, begin: _Opening, scope: Scope) -> str | None:
     except psycopg.Error as error:
         if raw.closed:
             connection.invalidate(error)
-            # The other pooled connections were most likely cut with it, and would use up all attempts.
+            # The other pooled connections were most likely cut with it, and would use up all
+            # attempts.
             connection.engine.dispose()
         # As SQLAlchemy raises it elsewhere.
         raise DBAPIError(None, None, error, connection_invalidated=raw.closed) from error

@@ -1,5 +1,5 @@
-"""Group commit on PostgreSQL: units of many runs in one transaction, on the event loop. While one group commits, the next one
-waits. See ADR 0030."""
+"""Group commit on PostgreSQL: units of many runs in one transaction, on the event loop. While one
+group commits, the next one waits. See ADR 0030."""
 
 import asyncio
 import logging
@@ -24,15 +24,17 @@ MAX_GROUP = 16
 """Units in a transaction. Each holds the event loop for some tenths of a millisecond in a stage."""
 SETTINGS = {
     **PLANS_BY_KEYS,
-    # How long a group waits for a row that another transaction has locked; then each unit is executed alone, and only the units that
-    # need the row wait for it. Below `deadlock_timeout`, so that groups of two processes that wait for each other end soon.
+    # How long a group waits for a row that another transaction has locked; then each unit is
+    # executed alone, and only the units that need the row wait for it. Below `deadlock_timeout`, so
+    # that groups of two processes that wait for each other end soon.
     "lock_timeout": "200ms",
-    # When the process stops or its machine is gone, the server ends the group before the leases of its runs expire, and other
-    # workers can claim them.
+    # When the process stops or its machine is gone, the server ends the group before the leases of
+    # its runs expire, and other workers can claim them.
     "idle_in_transaction_session_timeout": "5s",
 }
 
-# The number of the transaction is known before the commit, so that a commit without an answer can be looked up.
+# The number of the transaction is known before the commit, so that a commit without an answer can
+# be looked up.
 _SCOPE = "SELECT CAST(pg_current_xact_id() AS text), set_config('role', $1, true), set_config($2, $3, true)"
 _AWAY_S = 1.0
 """How long no connection is opened after a failed attempt. Meanwhile units are executed alone."""
@@ -90,8 +92,8 @@ class _Member:
 
 
 class GroupedWrites:
-    """Executes waiting units in one transaction. If the group cannot commit, it is undone, and each unit is executed `alone`: so each
-    fails by itself."""
+    """Executes waiting units in one transaction. If the group cannot commit, it is undone, and each
+    unit is executed `alone`: so each fails by itself."""
 
     def __init__(self, url: str, *, dialect: Dialect, alone: Callable[[Scope, Job[Any]], None]) -> None:
         self._url = url
@@ -162,7 +164,8 @@ class GroupedWrites:
         results: list[Any] = [None] * len(group)
         under_way: list[tuple[int, _Member, Stages[Any]]] = []
         for index, member in enumerate(group):
-            # Some units send statements as they begin: locks of threads precede the first stage of all units.
+            # Some units send statements as they begin: locks of threads precede the first stage of
+            # all units.
             connection.act_for(member.scope)
             under_way.append((index, member, member.begin(cast(Connection, connection))))
         while under_way:

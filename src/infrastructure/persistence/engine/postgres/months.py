@@ -1,4 +1,5 @@
-"""Months of partitioned tables: which is the oldest, and its removal. `migrations/months.py` has the functions. See ADR 0089."""
+"""Months of partitioned tables: which is the oldest, and its removal. `migrations/months.py` has
+the functions. See ADR 0089."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -19,7 +20,8 @@ _oldest = text("""
     WHERE month ~ '[0-9]$' AND to_date(right(month, 7), 'YYYY_MM') + interval '1 month' <= now() AT TIME ZONE 'UTC'
     ORDER BY month LIMIT 1
 """)
-# The function reads the catalog as it is now, the table as the snapshot of the transaction shows it.
+# The function reads the catalog as it is now, the table as the snapshot of the transaction shows
+# it.
 _changed = text("""
     SELECT (SELECT array_agg(CAST(relid AS oid) ORDER BY relid) FROM pg_partition_tree(CAST(:of AS regclass)) WHERE level = 1)
         IS DISTINCT FROM (SELECT array_agg(inhrelid ORDER BY inhrelid) FROM pg_inherits WHERE inhparent = CAST(:of AS regclass))
@@ -37,12 +39,14 @@ def month_of(found: "Row[tuple[str, str, str]] | None") -> Month | None:
 
 
 def most_staying(count: int, *, few: int = 0) -> int:
-    """How many rows of a month may stay when it is removed: they are copied while its table is locked. A `few` always may."""
+    """How many rows of a month may stay when it is removed: they are copied while its table is
+    locked. A `few` always may."""
     return max(few, min(count // 10, _MOST_COPIED))
 
 
 def remove_month(connection: Connection, of: str, month: str, *, expected: int, kept: Sequence[str]) -> None:
-    """Remove it but for the rows with these ids, of runs in tables that are divided by runs. Fails if it has not the expected number of rows, or not these, any more."""
+    """Remove it but for the rows with these ids, of runs in tables that are divided by runs. Fails
+    if it has not the expected number of rows, or not these, any more."""
     connection.execute(_remove, {"of": of, "month": month, "expected": expected, "kept": list(kept)})
 
 
@@ -59,7 +63,8 @@ def bounds_of(connection: Connection, of: str, month: str) -> "Row[tuple[str, st
 
 
 async def read_past_changes(database: Database, unit: Unit[T], *, of: str, scope: Scope) -> T:
-    """Read from a table with months, and once more if some were added or removed after the snapshot: it does not show rows that moved."""
+    """Read from a table with months, and once more if some were added or removed after the
+    snapshot: it does not show rows that moved."""
 
     def checked(connection: Connection) -> tuple[T, bool]:
         return unit(connection), _months_have_changed(connection, of)

@@ -1,5 +1,5 @@
-"""The functions by which runs are submitted to the queue on PostgreSQL and taken from it in a fair order (ADR 0063), and what
-they need beside the library's schema. Above: `install_queue`."""
+"""The functions by which runs are submitted to the queue on PostgreSQL and taken from it in a fair
+order (ADR 0063), and what they need beside the library's schema. Above: `install_queue`."""
 
 from domain.runs.lane import LANE_WEIGHTS, RUN_COST, Lane
 from domain.runs.run import RunStatus
@@ -27,9 +27,10 @@ CREATE TABLE IF NOT EXISTS dragoman_share (
 );
 """
 
-# As its owner, so that any role that writes a run can signal it in the same transaction and touch nothing else here.
-# A run that waits to be fetched is not signalled again, or a sweep over a backlog would make it grow. Two that signal at the
-# same moment may both do so, which is harmless; a unique index would abort one's transaction.
+# As its owner, so that any role that writes a run can signal it in the same transaction and touch
+# nothing else here. A run that waits to be fetched is not signalled again, or a sweep over a
+# backlog would make it grow. Two that signal at the same moment may both do so, which is harmless;
+# a unique index would abort one's transaction.
 _SUBMIT = f"""
 CREATE OR REPLACE FUNCTION submit_runs(run_ids text[], organization_ids text[], lanes text[], agent_ids text[])
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = {SCHEMA}, pg_temp AS $$
@@ -116,10 +117,12 @@ $$;
 REVOKE ALL ON FUNCTION waiting_organizations() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION waiting_organizations() TO {SYSTEM_ROLE};
 """  # noqa: S608  # names of ours alone
-"""What waits: of a run, the first jobs of each line, by one index probe for each line and one for its jobs, and whose they are.
+"""What waits: of a run, the first jobs of each line, by one index probe for each line and one for
+its jobs, and whose they are.
 
-Only one index has the order that each asks for, because they ask for ranges and not for what is equal. Other indexes look as
-cheap where the table was empty when it was analyzed, and are refused by refusing sorts.
+Only one index has the order that each asks for, because they ask for ranges and not for what is
+equal. Other indexes look as cheap where the table was empty when it was analyzed, and are refused
+by refusing sorts.
 """
 _OCCUPIED = f"""
         SELECT run.organization_id, run.agent_id FROM run WHERE run.status = '{RunStatus.IN_PROGRESS}'
@@ -130,14 +133,16 @@ _OCCUPIED = f"""
             AND holder.last_heartbeat > now() - interval '{STALLED_S} s'
             AND NOT EXISTS (SELECT FROM waiting_jobs(run.id))
     """  # noqa: S608  # names of ours alone
-"""The places of bounded organizations and agents: runs in progress, and those that were taken and are about to be claimed. It is
-read where there is a bound only. The claim counts again, exactly; a worker that was lost in between has no place."""
+"""The places of bounded organizations and agents: runs in progress, and those that were taken and
+are about to be claimed. It is read where there is a bound only. The claim counts again, exactly; a
+worker that was lost in between has no place."""
 _LOCKED = "PERFORM pg_advisory_xact_lock(hashtext('dragoman_share'))"
 """One transaction changes shares at a time."""
 
 
 def _upgrade(tables: str) -> str:
-    """For jobs of the version before, and for its processes that still run: they submit runs without their flows."""
+    """For jobs of the version before, and for its processes that still run: they submit runs
+    without their flows."""
     return f"""
 CREATE OR REPLACE FUNCTION submit_runs(run_ids text[]) RETURNS void LANGUAGE sql SET search_path = {SCHEMA}, {tables}, pg_temp AS $$
 {SUBMIT.replace("CAST(:run_ids AS text[])", "run_ids")}
@@ -155,8 +160,9 @@ RESET ROLE;
 
 
 def _withdraw(tables: str) -> str:
-    """A run that ends while it is queued leaves the queue in the same transaction: its organization is not charged for it.
-    A job that is being taken at this moment is left alone; then the claim decides."""
+    """A run that ends while it is queued leaves the queue in the same transaction: its organization
+    is not charged for it. A job that is being taken at this moment is left alone; then the claim
+    decides."""
     return f"""
 CREATE OR REPLACE FUNCTION withdraw_run() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = {SCHEMA}, pg_temp {_BY_INDEX} AS $$
@@ -196,16 +202,17 @@ $$;
 REVOKE ALL ON FUNCTION tidy_shares() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION tidy_shares() TO {SYSTEM_ROLE};
 """  # noqa: S608  # names of ours alone
-"""Forgets shares without waiting runs that could start at the present virtual time, which is how an unknown share begins, and all
-below a share without waiting runs."""
+"""Forgets shares without waiting runs that could start at the present virtual time, which is how an
+unknown share begins, and all below a share without waiting runs."""
 
 
 def _take(tables: str) -> str:
-    """All of a consumer's business in one round trip: the jobs that have ended go, and as many others as it has places for
-    are marked as its own, in the fair order; then `spare` others, one for each organization without a job here (ADR 0101).
+    """All of a consumer's business in one round trip: the jobs that have ended go, and as many
+    others as it has places for are marked as its own, in the fair order; then `spare` others, one
+    for each organization without a job here (ADR 0101).
 
-    Of each line only the first jobs are read, however many wait. A line whose organization or agent has as many runs in
-    progress as may be is passed over.
+    Of each line only the first jobs are read, however many wait. A line whose organization or agent
+    has as many runs in progress as may be is passed over.
     """
     return f"""
 DROP FUNCTION IF EXISTS take_runs(bigint, bigint[], integer);
@@ -327,7 +334,8 @@ GRANT EXECUTE ON FUNCTION take_runs(bigint, bigint[], integer, integer) TO {SYST
 
 
 def functions(tables: str) -> str:
-    """Everything of ours in the queue's schema. `tables` is the quoted name of the schema with the tables of runs."""
+    """Everything of ours in the queue's schema. `tables` is the quoted name of the schema with the
+    tables of runs."""
     return f"""
 {_TABLES}
 {_WAITING}

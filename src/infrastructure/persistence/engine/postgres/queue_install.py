@@ -1,5 +1,5 @@
-"""Makes the queue on PostgreSQL: the library's schema or what is missing of it, and the functions by which runs are submitted
-and taken. Above: `upgrade`."""
+"""Makes the queue on PostgreSQL: the library's schema or what is missing of it, and the functions
+by which runs are submitted and taken. Above: `upgrade`."""
 
 import logging
 from importlib.metadata import distribution
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def install_queue(connection: Connection) -> None:
-    """Make the queue what it should be, in the caller's transaction, after the roles are there. Raises UNAVAILABLE
-    `schema_unknown` for a queue of newer code, `storage_unavailable`, and OperationalError if a table could not be locked in
-    time."""
+    """Make the queue what it should be, in the caller's transaction, after the roles are there.
+    Raises UNAVAILABLE `schema_unknown` for a queue of newer code, `storage_unavailable`, and
+    OperationalError if a table could not be locked in time."""
     if suits(connection):
         return
     stored = stored_version(connection)
@@ -56,7 +56,8 @@ def _apply(connection: Connection, scripts: tuple[str, ...]) -> None:
     raw.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}".encode())
     raw.execute(f"SET LOCAL search_path TO {SCHEMA}".encode())
     for script in scripts:
-        # Without parameters: then a message may hold many statements, and percent signs mean themselves.
+        # Without parameters: then a message may hold many statements, and percent signs mean
+        # themselves.
         raw.execute(script.encode(), prepare=False)
     connection.execute(text("SELECT set_config('search_path', :before, true)"), {"before": search_path})
 

@@ -1,12 +1,14 @@
-"""Which queue a PostgreSQL database holds: Procrastinate's tables at the pinned version, in their own schema.
-Read at every start; created by queue_install.py."""
+"""Which queue a PostgreSQL database holds: Procrastinate's tables at the pinned version, in their
+own schema. Read at every start; created by queue_install.py."""
 
 from sqlalchemy import Connection, text
 
 SCHEMA = "dragoman_queue"
-"""Procrastinate's names are not qualified: a connection that uses them has this schema on its search path."""
+"""Procrastinate's names are not qualified: a connection that uses them has this schema on its
+search path."""
 LIBRARY_SCHEMA = "03.04.00_50"
-"""The newest of the installed library's migrations, as their files begin: what its schema is as a whole."""
+"""The newest of the installed library's migrations, as their files begin: what its schema is as a
+whole."""
 VERSION = f"{LIBRARY_SCHEMA}/7"
 """What an up-to-date database says; after the slash counts what we add."""
 WORKS_WITH: tuple[str, ...] = (f"{LIBRARY_SCHEMA}/5", f"{LIBRARY_SCHEMA}/6")
@@ -27,7 +29,8 @@ def stored_version(connection: Connection) -> str | None:
 
 
 def suits(connection: Connection) -> bool:
-    """Whether this code works with the queue: it is of this version, or of a newer one that names this one."""
+    """Whether this code works with the queue: it is of this version, or of a newer one that names
+    this one."""
     return VERSION in _words(connection)
 
 

@@ -1,5 +1,5 @@
-"""The two roles that Dragoman acts as on PostgreSQL, and the setting that tells the policies for which organization. See
-ADR 0011."""
+"""The two roles that Dragoman acts as on PostgreSQL, and the setting that tells the policies for
+which organization. See ADR 0011."""
 
 from typing import Final
 

@@ -1,4 +1,5 @@
-"""A PostgreSQL URL as users write it, in the forms that its readers want; without importing a driver."""
+"""A PostgreSQL URL as users write it, in the forms that its readers want; without importing a
+driver."""
 
 import re
 from typing import Final
@@ -12,8 +13,9 @@ NOTICING: Final = {
     "keepalives_count": "3",
     "tcp_user_timeout": "20000",
 }
-"""How soon a server that is gone without a word (its machine, or the network) counts as lost: within half a minute, where the
-kernel's default is hours (PostgreSQL, 32.1.2, Parameter Key Words). Of no effect on sockets of this machine."""
+"""How soon a server that is gone without a word (its machine, or the network) counts as lost:
+within half a minute, where the kernel's default is hours (PostgreSQL, 32.1.2, Parameter Key Words).
+Of no effect on sockets of this machine."""
 
 _HOSTS: Final = re.compile(r"(?P<login>[^:]+://(?:[^:/@]*(?::[^@]*)?@)?)(?P<hosts>[^/?#]*)(?P<rest>.*)", re.DOTALL)
 """As SQLAlchemy parses it: a password may have any character but `@`."""
@@ -45,8 +47,9 @@ def _noticing(url: str) -> URL:
 
 
 def _parsed(url: str) -> URL:
-    """A URL with several hosts (`host:5432,other:5433`; PostgreSQL, 32.1.1.3) names them in its query, which drivers and library
-    understand alike. Of several, the one that takes writes is used."""
+    """A URL with several hosts (`host:5432,other:5433`; PostgreSQL, 32.1.1.3) names them in its
+    query, which drivers and library understand alike. Of several, the one that takes writes is
+    used."""
     found = _HOSTS.match(url)
     if found is None or "," not in found["hosts"]:
         return make_url(url)

@@ -1,4 +1,5 @@
-"""A copy of the SQLite database as it is at one moment, written while the service continues to write."""
+"""A copy of the SQLite database as it is at one moment, written while the service continues to
+write."""
 
 import os
 import sqlite3
@@ -11,8 +12,8 @@ _PRIVATE = 0o600
 
 
 def back_up(source: Path, target: Path) -> int:
-    """Write the copy to `target`, a new file that only its owner may read, and return its size in bytes. It is there whole,
-    looked through for damage and on the disk, or not at all.
+    """Write the copy to `target`, a new file that only its owner may read, and return its size in
+    bytes. It is there whole, looked through for damage and on the disk, or not at all.
 
     Raises NOT_FOUND `database_missing`, CONFLICT `backup_exists`, UNAVAILABLE `backup_failed`.
     """
@@ -43,7 +44,8 @@ def _copy(source: Path, draft: Path) -> None:
         closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as ours,
         closing(sqlite3.connect(draft)) as copy,
     ):
-        # All pages in one step: with several, each write of the service would start it again (SQLite, Online Backup API).
+        # All pages in one step: with several, each write of the service would start it again
+        # (SQLite, Online Backup API).
         ours.backup(copy)
         # One file, without a log beside it.
         copy.execute("PRAGMA journal_mode = DELETE")

@@ -1,4 +1,5 @@
-"""The `Database` interface over one SQLite file in WAL mode: a thread that writes in groups, and threads that read."""
+"""The `Database` interface over one SQLite file in WAL mode: a thread that writes in groups, and
+threads that read."""
 
 import asyncio
 import contextlib
@@ -28,21 +29,25 @@ T = TypeVar("T")
 Synchronous = Literal["normal", "full"]
 
 _CHECKPOINT_PAGES: Final = 4_000
-"""Pages in the WAL after which SQLite checkpoints it: most pages change many times meanwhile, and are written once."""
+"""Pages in the WAL after which SQLite checkpoints it: most pages change many times meanwhile, and
+are written once."""
 
 
 _REST_S: Final = 5.0
-"""Time without writes after which the WAL is written into the file and cut to nothing: it takes as much of the disk as it once grew to."""
+"""Time without writes after which the WAL is written into the file and cut to nothing: it takes as
+much of the disk as it once grew to."""
 _MIN_FREE_BYTES: Final = 4 * 1024 * 1024
-"""Free space of the disk below which the process is not ready: a commit of a large unit needs as much."""
+"""Free space of the disk below which the process is not ready: a commit of a large unit needs as
+much."""
 _OF_THE_DISK: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
 _FAILURE_S: Final = 5.0
-"""How long a failed write is remembered: longer than a health check's interval, so that one reports it."""
+"""How long a failed write is remembered: longer than a health check's interval, so that one reports
+it."""
 
 
 class SqliteDatabase:
-    """`synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of reading threads, `max_batch`
-    the most units that share a transaction."""
+    """`synchronous` FULL survives a power cut, NORMAL a killed process. `readers` is the number of
+    reading threads, `max_batch` the most units that share a transaction."""
 
     def __init__(
         self,
@@ -101,7 +106,8 @@ class SqliteDatabase:
         self._writer, self._readers = writer, readers
 
     async def stop(self) -> None:
-        """Commit the waiting units, then close the file. A cancelled `stop` is finished all the same."""
+        """Commit the waiting units, then close the file. A cancelled `stop` is finished all the
+        same."""
         if self._writer is not None:
             self._stopping = asyncio.create_task(_end(self._writer, self._readers), name="sqlite-stop")
             self._writer, self._readers = None, []
@@ -122,8 +128,8 @@ class SqliteDatabase:
             raise
 
     def obstacle(self) -> str | None:
-        """A disk that is almost full, or a write that failed a moment ago. A small write may succeed on a disk that
-        is too full for others."""
+        """A disk that is almost full, or a write that failed a moment ago. A small write may
+        succeed on a disk that is too full for others."""
         with contextlib.suppress(OSError):
             disk = os.statvfs(self._path.parent)
             if disk.f_bavail * disk.f_frsize < self._min_free_bytes or (disk.f_files and not disk.f_favail):
@@ -162,7 +168,8 @@ class SqliteDatabase:
 
 
 def _truncate_wal(connection: Connection) -> bool:
-    """Whether the WAL was cut. It is not while a reader needs it, for which the writer does not wait."""
+    """Whether the WAL was cut. It is not while a reader needs it, for which the writer does not
+    wait."""
     raw = raw_of(connection)
     (timeout_ms,) = raw.execute("PRAGMA busy_timeout").fetchone()
     raw.execute("PRAGMA busy_timeout = 0").close()
@@ -196,7 +203,8 @@ def _execute_alone(job: Job[Any], connection: Connection, raw: sqlite3.Connectio
 
 
 def _executed_together(group: "list[Job[Any]]", connection: Connection, raw: sqlite3.Connection) -> bool:
-    """Whether no unit has failed. After a failure all are undone, and a new transaction has begun (ADR 0112)."""
+    """Whether no unit has failed. After a failure all are undone, and a new transaction has begun
+    (ADR 0112)."""
     try:
         for job in group:
             job.execute(connection)
@@ -215,7 +223,8 @@ def _execute_in_savepoints(group: "list[Job[Any]]", connection: Connection, raw:
             job.execute(connection)
         except Exception as error:  # noqa: BLE001  # for the unit's caller
             job.fail(error)
-            # After some errors (disk full) SQLite has undone the whole transaction: this raises, and the group has failed.
+            # After some errors (disk full) SQLite has undone the whole transaction: this raises,
+            # and the group has failed.
             raw.execute("ROLLBACK TO unit").close()
         raw.execute("RELEASE unit").close()
 
@@ -237,6 +246,7 @@ def _read(connection: Connection, batch: "list[Job[Any]]") -> None:
 
 
 def make_private(path: Path) -> None:
-    """Create the file, if it is not there, for its owner alone; SQLite gives the files beside it the same mode."""
+    """Create the file, if it is not there, for its owner alone; SQLite gives the files beside it
+    the same mode."""
     with contextlib.suppress(OSError):  # opening it reports what is wrong
         path.touch(mode=0o600)

@@ -40,7 +40,8 @@ class Connections:
         mode: Literal["rw", "ro"],
         pragmas: tuple[str, ...],
     ) -> None:
-        # Transactions are ours: the driver begins none (AUTOCOMMIT), so BEGIN IMMEDIATE and savepoints hold.
+        # Transactions are ours: the driver begins none (AUTOCOMMIT), so BEGIN IMMEDIATE and
+        # savepoints hold.
         self._engine = create_engine(
             URL.create("sqlite", database=f"file:{quote(str(path))}", query={"mode": mode, "uri": "true"}),
             poolclass=NullPool,
@@ -65,14 +66,16 @@ class Connections:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """What a thread does once there was nothing to serve for `after_s`, and again until it returns True."""
+    """What a thread does once there was nothing to serve for `after_s`, and again until it returns
+    True."""
 
     after_s: float
     act: Callable[[Connection], bool]
 
 
 class ServingThread(threading.Thread):
-    """Serves jobs from a queue in batches until it takes None. Once the queue was empty for a while, it takes its rest.
+    """Serves jobs from a queue in batches until it takes None. Once the queue was empty for a
+    while, it takes its rest.
 
     After an error of the connection its batch fails, and the next batch gets a new connection.
     """
@@ -102,7 +105,8 @@ class ServingThread(threading.Thread):
         self._jobs.put(job)
 
     async def begin(self) -> None:
-        """Start, and wait until the connection is open. Raises what opening raises, as callers see it."""
+        """Start, and wait until the connection is open. Raises what opening raises, as callers see
+        it."""
         self.start()
         try:
             await self._ready

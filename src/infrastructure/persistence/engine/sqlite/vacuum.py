@@ -1,4 +1,5 @@
-"""Free pages of an SQLite file: how many there are, and how the file gets smaller, in steps or at once."""
+"""Free pages of an SQLite file: how many there are, and how the file gets smaller, in steps or at
+once."""
 
 import sqlite3
 from contextlib import closing
@@ -36,7 +37,8 @@ def space_of(connection: sqlite3.Connection) -> FileSpace:
 
 
 def give_back(connection: Connection, *, at_most: int) -> bool:
-    """Remove up to `at_most` free pages in the present transaction, a tenth of all pages stays. Whether there are more."""
+    """Remove up to `at_most` free pages in the present transaction, a tenth of all pages stays.
+    Whether there are more."""
     raw = raw_of(connection)
     surplus = _pragma(raw, "freelist_count") - _pragma(raw, "page_count") // _KEPT_SHARE
     if surplus <= 0 or _pragma(raw, "auto_vacuum") != _INCREMENTAL:
@@ -49,8 +51,8 @@ def give_back(connection: Connection, *, at_most: int) -> bool:
 
 
 def vacuum(path: Path) -> tuple[int, int]:
-    """Rewrite the file without free pages, so that it gets smaller in steps from then on. Its size in bytes before and after.
-    No other process may use it.
+    """Rewrite the file without free pages, so that it gets smaller in steps from then on. Its size
+    in bytes before and after. No other process may use it.
 
     Raises NOT_FOUND `database_missing`, UNAVAILABLE `vacuum_failed`.
     """

@@ -1,4 +1,5 @@
-"""Roles of row security, and their privileges outside the tables of slices. PostgreSQL only. See ADR 0011."""
+"""Roles of row security, and their privileges outside the tables of slices. PostgreSQL only. See
+ADR 0011."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +15,8 @@ def create_roles() -> None:
 
 
 def grant() -> None:
-    """Let both roles use the schema and the sequence of source chunks; let every user read the revision."""
+    """Let both roles use the schema and the sequence of source chunks; let every user read the
+    revision."""
     if op.get_bind().dialect.name == "sqlite":
         return
     op.execute(f"GRANT USAGE ON SCHEMA {_schema()} TO {REQUEST_ROLE}, {SYSTEM_ROLE}")

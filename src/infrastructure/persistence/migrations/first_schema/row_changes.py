@@ -1,4 +1,5 @@
-"""Notifications of changes to cached rows, sent by the changing transaction. PostgreSQL only. See ADR 0015."""
+"""Notifications of changes to cached rows, sent by the changing transaction. PostgreSQL only. See
+ADR 0015."""
 
 from alembic import op
 
@@ -25,7 +26,8 @@ _NOTIFIED_WHILE_THERE = {
 
 
 def create() -> None:
-    """Create the triggers. Such writes are rare; PostgreSQL sends equal notifications of one transaction once."""
+    """Create the triggers. Such writes are rare; PostgreSQL sends equal notifications of one
+    transaction once."""
     if op.get_bind().dialect.name == "sqlite":
         return
     for table, (organization, changes) in _NOTIFIED.items():

@@ -1,4 +1,5 @@
-"""Sources of threads: their bytes, their text in chunks, and the index over the words of the text."""
+"""Sources of threads: their bytes, their text in chunks, and the index over the words of the
+text."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -6,8 +7,9 @@ from sqlalchemy.dialects.postgresql import TSVECTOR
 
 from infrastructure.persistence.migrations.row_security import protect
 
-# An FTS5 table that reads its text from source_chunk ("external content"), kept in step by triggers as
-# https://www.sqlite.org/fts5.html#external_content_tables has it. Deleting a source or a thread fires them too.
+# An FTS5 table that reads its text from source_chunk ("external content"), kept in step by triggers
+# as https://www.sqlite.org/fts5.html#external_content_tables has it. Deleting a source or a thread
+# fires them too.
 _FTS5 = (
     """
     CREATE VIRTUAL TABLE source_words USING fts5(

@@ -1,4 +1,5 @@
-"""What a model said in its provider's own format, beside its message; tokens of its reasoning, and estimated usage."""
+"""What a model said in its provider's own format, beside its message; tokens of its reasoning, and
+estimated usage."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +13,8 @@ _INDEX = "ix_message_items_key"
 
 
 def upgrade() -> None:
-    """Messages from before have no items, and are sent neutrally. The reasoning of earlier calls is not known."""
+    """Messages from before have no items, and are sent neutrally. The reasoning of earlier calls is
+    not known."""
     op.add_column("message", sa.Column("items_key", sa.Text(), nullable=True))
     op.add_column("message", sa.Column("provider_items", sa.LargeBinary(), nullable=True))
     has_items = sa.text("items_key IS NOT NULL")

@@ -1,4 +1,5 @@
-"""What clients of other protocols send with a run: their tools, their instructions, and the digest of the conversation."""
+"""What clients of other protocols send with a run: their tools, their instructions, and the digest
+of the conversation."""
 
 import sqlalchemy as sa
 from alembic import op

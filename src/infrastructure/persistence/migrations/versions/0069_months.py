@@ -1,4 +1,5 @@
-"""Audit entries and gateway calls in monthly partitions on PostgreSQL; rows from before stay in one partition."""
+"""Audit entries and gateway calls in monthly partitions on PostgreSQL; rows from before stay in one
+partition."""
 
 from infrastructure.persistence.migrations.months import Monthly, create_functions, divide, drop_functions, lock, unite
 

@@ -1,5 +1,6 @@
-"""Grants that persons gave for MCP servers which are used with each person's own account. A separate table: the code
-of earlier revisions, which knows grants of organizations only, finds none of these."""
+"""Grants that persons gave for MCP servers which are used with each person's own account. A
+separate table: the code of earlier revisions, which knows grants of organizations only, finds none
+of these."""
 
 import sqlalchemy as sa
 from alembic import op

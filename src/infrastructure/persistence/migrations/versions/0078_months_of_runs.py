@@ -1,4 +1,5 @@
-"""Events and tool calls of runs in monthly partitions on PostgreSQL, by the ids of their runs; rows from before stay in one partition."""
+"""Events and tool calls of runs in monthly partitions on PostgreSQL, by the ids of their runs; rows
+from before stay in one partition."""
 
 from infrastructure.persistence.migrations.months import Monthly, create_functions, divide, lock, unite
 

@@ -39,7 +39,8 @@ def upgrade() -> None:
     protect("console_session")
     if op.get_bind().dialect.name == "sqlite":
         return
-    # Caches of open sessions depend on these rows (ADR 0015). When one was seen changes nothing in them.
+    # Caches of open sessions depend on these rows (ADR 0015). When one was seen changes nothing in
+    # them.
     op.execute(
         "CREATE FUNCTION tell_console_session() RETURNS trigger LANGUAGE plpgsql AS $$\n"
         "BEGIN\n"

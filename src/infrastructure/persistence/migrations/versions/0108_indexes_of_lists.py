@@ -1,4 +1,5 @@
-"""Indexes: deliveries of all events of an inbox, runs by their error and by who started them, and tools that are not approved."""
+"""Indexes: deliveries of all events of an inbox, runs by their error and by who started them, and
+tools that are not approved."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,5 +1,5 @@
-"""Usage by who started runs, with what the stored runs have used. Their unpriced calls and single days are not known: a run
-counts on the day on which it was created."""
+"""Usage by who started runs, with what the stored runs have used. Their unpriced calls and single
+days are not known: a run counts on the day on which it was created."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,5 +1,6 @@
-"""What waits for people is delivered to the webhook of an organization's inbox. Processes of before that still run set these
-deliveries aside for an hour; there are none until an organization names the secret, which only newer processes can store."""
+"""What waits for people is delivered to the webhook of an organization's inbox. Processes of before
+that still run set these deliveries aside for an hour; there are none until an organization names
+the secret, which only newer processes can store."""
 
 import sqlalchemy as sa
 from alembic import op

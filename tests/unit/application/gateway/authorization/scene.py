@@ -1,4 +1,5 @@
-"""A gateway at dragoman.example, a person of its organization, and a client whose metadata document is on the web."""
+"""A gateway at dragoman.example, a person of its organization, and a client whose metadata document
+is on the web."""
 
 from datetime import datetime
 from urllib.parse import urlencode

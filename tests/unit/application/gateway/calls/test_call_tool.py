@@ -43,7 +43,8 @@ APPROVAL = a_gateway_approval()
 
 
 class Ports:
-    """Mocks of what `CallGatewayTool` calls: the session has `mcp__files__echo`, and nothing stands against a call."""
+    """Mocks of what `CallGatewayTool` calls: the session has `mcp__files__echo`, and nothing stands
+    against a call."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.toolsets: MockType = mocker.create_autospec(GatewayToolsets, instance=True)

@@ -1,4 +1,5 @@
-"""NotifyOfApproval: what a client is shown while its call waits for somebody else, and how that ends."""
+"""NotifyOfApproval: what a client is shown while its call waits for somebody else, and how that
+ends."""
 
 import asyncio
 import json
@@ -38,7 +39,8 @@ BOX = SecretBox(["a key of the tests"])
 
 @dataclass
 class Person:
-    """Sits at a client whose call waits. `answers` is what is done with the form; `decides`: somebody approves meanwhile."""
+    """Sits at a client whose call waits. `answers` is what is done with the form; `decides`:
+    somebody approves meanwhile."""
 
     answers: str | None = None
     decides: bool = False

@@ -39,7 +39,8 @@ REPLY = McpReply(is_error=False, content=(), raw={"content": [{"type": "text", "
 
 
 class Ports:
-    """Mocks of what `SendGatewayCall` calls: the tool answers "hi", and its server asks for nothing."""
+    """Mocks of what `SendGatewayCall` calls: the tool answers "hi", and its server asks for
+    nothing."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.execute_tool: MockType = mocker.create_autospec(ExecuteTool, instance=True)

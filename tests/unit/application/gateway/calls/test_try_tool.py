@@ -1,4 +1,5 @@
-"""TryTool: a call of a person, in the session that they have with the agent, with what the server says meanwhile."""
+"""TryTool: a call of a person, in the session that they have with the agent, with what the server
+says meanwhile."""
 
 from pytest_mock import MockerFixture
 

@@ -31,7 +31,8 @@ ANSWERS: dict[ContentMethod, JsonObject] = {
 
 
 class Ports:
-    """An agent with the servers `clock` and `files`, and a canary token; `crm` is of other agents."""
+    """An agent with the servers `clock` and `files`, and a canary token; `crm` is of other
+    agents."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.asked: list[str] = []

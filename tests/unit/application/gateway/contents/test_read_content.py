@@ -20,7 +20,7 @@ from domain.errors import conflict
 from domain.gateway.call import GatewayCall, GatewaySettlement
 from domain.gateway.session import ToolNames
 from domain.json_value import JsonObject
-from domain.mcp.server import ElicitationPolicy
+from domain.mcp.behavior import ElicitationPolicy
 from domain.policy.rules import ToolRule, Verdict
 from infrastructure.schemas.json_schemas import JsonSchemaValidator
 from tests.builders import a_server

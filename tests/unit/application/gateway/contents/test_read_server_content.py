@@ -1,4 +1,5 @@
-"""ReadServerContent: a resource or prompt of one server, for a person, in their session with an agent."""
+"""ReadServerContent: a resource or prompt of one server, for a person, in their session with an
+agent."""
 
 from collections.abc import Mapping
 

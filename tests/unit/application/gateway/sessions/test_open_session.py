@@ -36,7 +36,8 @@ OF_NODES: dict[str, Any] = {"agent": None, "workflow_run_id": NODES.workflow_run
 
 
 class Ports:
-    """Mocks of what `OpenGatewaySession` calls: the agent `researcher` has one server, and a run that has not ended."""
+    """Mocks of what `OpenGatewaySession` calls: the agent `researcher` has one server, and a run
+    that has not ended."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.sessions: MockType = mocker.create_autospec(GatewaySessionStore, instance=True)

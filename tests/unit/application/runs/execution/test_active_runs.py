@@ -1,4 +1,5 @@
-"""The leases of a worker: renewed together, believed only as long as they were renewed, stopped when lost."""
+"""The leases of a worker: renewed together, believed only as long as they were renewed, stopped
+when lost."""
 
 import asyncio
 

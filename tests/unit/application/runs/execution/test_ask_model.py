@@ -1,4 +1,5 @@
-"""AskModel: what is asked, what is published while the model answers, and what a cut answer costs."""
+"""AskModel: what is asked, what is published while the model answers, and what a cut answer
+costs."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -50,7 +50,8 @@ async def test_the_toolset_decides_whose_agents_are_called_and_the_thread_whose_
     await ports.call(ports.session(CALL), a_toolset(HELPER))
     caller = ports.sent.caller
     assert isinstance(caller, AgentCaller)
-    # The agent may be of the team of the run's agent: no team is asked for again, and the called run gets that of this thread.
+    # The agent may be of the team of the run's agent: no team is asked for again, and the called
+    # run gets that of this thread.
     assert caller.principal.visible_teams is None
     assert caller.principal.sees("finance")
     assert caller.thread_id == THREAD

@@ -41,7 +41,8 @@ Shape = list[tuple[str, int]]
 
 
 def transcript_of(shape: Shape) -> list[Message]:
-    """Turns of runs: `tools` is an assistant's message with calls and their results, the others one message each."""
+    """Turns of runs: `tools` is an assistant's message with calls and their results, the others one
+    message each."""
     messages: list[Message] = [user(0)]
     for kind, size in shape:
         number = len(messages)

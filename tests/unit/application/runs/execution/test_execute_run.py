@@ -49,7 +49,8 @@ Loop = Callable[[RunSession], Awaitable[None]]
 
 
 class Ports:
-    """A queued run in memory, a loop that completes it, and mocks of what else `ExecuteRun` calls."""
+    """A queued run in memory, a loop that completes it, and mocks of what else `ExecuteRun`
+    calls."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.state: InMemoryState = a_state_with_run(a_run())

@@ -1,4 +1,5 @@
-"""Stopping waits: inside, before, nested, together with other cancellations; never misread, never swallowed."""
+"""Stopping waits: inside, before, nested, together with other cancellations; never misread, never
+swallowed."""
 
 import asyncio
 

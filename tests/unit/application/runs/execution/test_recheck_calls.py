@@ -1,4 +1,5 @@
-"""RecheckCalls: what becomes of calls that an earlier worker left open, before any of them is sent."""
+"""RecheckCalls: what becomes of calls that an earlier worker left open, before any of them is
+sent."""
 
 from dataclasses import replace
 

@@ -1,4 +1,5 @@
-"""AskModel: the settings that a model is sent are those of the agent, replaced one by one by those of the run."""
+"""AskModel: the settings that a model is sent are those of the agent, replaced one by one by those
+of the run."""
 
 from dataclasses import replace
 from decimal import Decimal

@@ -32,7 +32,8 @@ async def settled() -> None:
 
 
 class Connections:
-    """Ann's connection with a former secret, one with what she gave last, and one without secrets."""
+    """Ann's connection with a former secret, one with what she gave last, and one without
+    secrets."""
 
     def __init__(self, mocker: MockerFixture) -> None:
         self.store: MockType = mocker.create_autospec(PersonSecretStore, instance=True)

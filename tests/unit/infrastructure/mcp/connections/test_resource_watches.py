@@ -24,7 +24,8 @@ OWNER = AccountOwner(ORG, SERVER, USER)
 
 
 class Followed:
-    """Connections that follow until they are cancelled. `used` has the revision of the secrets of each, in order."""
+    """Connections that follow until they are cancelled. `used` has the revision of the secrets of
+    each, in order."""
 
     def __init__(self, secrets: InMemoryPersonSecretStore) -> None:
         self._secrets = secrets

@@ -1,4 +1,5 @@
-"""Files in the directory of an installation: nothing is followed, nothing blocks, and sizes are bounded."""
+"""Files in the directory of an installation: nothing is followed, nothing blocks, and sizes are
+bounded."""
 
 import os
 from collections.abc import Callable
@@ -7,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from application.mcp.ports import McpInstallFailure, McpInstallFailureKind
+from application.mcp.installer import McpInstallFailure, McpInstallFailureKind
 from infrastructure.mcp.install.package_files import MAX_BYTES, read_file, read_json, write_file
 
 pytestmark = pytest.mark.requirement("S1")

@@ -1,4 +1,5 @@
-"""The limits that a call passes before it reaches a server: places, breaker, rate; and what they cost nobody else."""
+"""The limits that a call passes before it reaches a server: places, breaker, rate; and what they
+cost nobody else."""
 
 import asyncio
 from dataclasses import replace
@@ -51,7 +52,8 @@ def server(slug: str = "s", *, id: McpServerId = SERVER, organization_id: str = 
 
 
 class Tool:
-    """One tool of one server: it fails while `failure` is set, and holds its calls while `gate` is closed."""
+    """One tool of one server: it fails while `failure` is set, and holds its calls while `gate` is
+    closed."""
 
     def __init__(self) -> None:
         self.failure: McpFailure | None = None

@@ -1,4 +1,5 @@
-"""How often servers and organizations are called: calls beyond their rates wait for their turn, or fail at once."""
+"""How often servers and organizations are called: calls beyond their rates wait for their turn, or
+fail at once."""
 
 from dataclasses import replace
 

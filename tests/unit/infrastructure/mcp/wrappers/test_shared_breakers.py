@@ -21,7 +21,8 @@ NO = McpFailure(McpFailureKind.TIMEOUT, "No.")
 
 
 class Processes:
-    """Processes on one database that call one server. The breaker opens after three failures, for ten seconds."""
+    """Processes on one database that call one server. The breaker opens after three failures, for
+    ten seconds."""
 
     def __init__(self, number: int) -> None:
         self.tool = Tool()

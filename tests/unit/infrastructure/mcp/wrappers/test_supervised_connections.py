@@ -1,4 +1,5 @@
-"""A lost server is tried again, one attempt at a time, with pauses that grow, until it is back, changed or gone."""
+"""A lost server is tried again, one attempt at a time, with pauses that grow, until it is back,
+changed or gone."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +21,8 @@ DOWN = McpFailure(McpFailureKind.NOT_CONNECTED, "Not there.")
 
 
 class Harness:
-    """`outcomes` are those of the attempts to come, then all succeed; pauses take no time, unless `held`."""
+    """`outcomes` are those of the attempts to come, then all succeed; pauses take no time, unless
+    `held`."""
 
     def __init__(self) -> None:
         self.clock = FixedClock()

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.requirement("P1")
 
 
 async def signed_in(answers: Answers, *answered: Mapping[str, str]) -> tuple[Tokens, dict[str, str], list[int]]:
-    """The tokens, what the provider was asked, and the statuses that browsers got which came with these parameters.
-    `{state}` stands for the right one."""
+    """The tokens, what the provider was asked, and the statuses that browsers got which came with
+    these parameters. `{state}` stands for the right one."""
     shown: asyncio.Future[dict[str, str]] = asyncio.get_running_loop().create_future()
 
     def show(url: str) -> None:
