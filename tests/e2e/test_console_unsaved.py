@@ -218,3 +218,51 @@ def test_a_server_that_is_saved_is_left_without_a_question(person: Person) -> No
     page.get_by_role("button", name="Add the server").click()
     page.wait_for_url("**/console/servers/plain")
     assert asked.taken() == []
+
+
+@pytest.fixture(scope="module")
+def stored(service: Service) -> dict[str, str]:
+    """Addresses of the pages of a schedule, an identity provider, a model provider and roles."""
+    call = service.call
+    service.agent("clerk", "scripted:talker.yaml")
+    schedule = call("POST", "/schedules", {"name": "daily", "agent": "clerk", "cron": "0 8 * * *", "input": "Go"})
+    rules = [{"claim": "groups", "value": "agents", "role": "operator"}]
+    provider = {"name": "login", "issuer": "https://login.example.com", "client_id": "dragoman", "rules": rules}
+    ids = call("POST", "/identity-providers", provider)
+    call("POST", "/model-providers", {"name": "local", "kind": "openai", "base_url": "http://127.0.0.1:9/v1"})
+    call("POST", "/roles", {"name": "auditor", "description": "Reads", "permissions": []})
+    return {
+        "schedule": f"/console/schedules/{schedule['id']}",
+        "identity provider": f"/console/settings/identity-providers/{ids['id']}",
+        "model provider": "/console/settings/model-providers/local",
+        "role": "/console/people/roles",
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "label", "changed", "save"),
+    [
+        ("schedule", "Cron expression", "0 9 * * *", "Save"),
+        ("identity provider", "Client id", "other", "Save"),
+        ("model provider", "Address", "http://127.0.0.1:10/v1", "Save"),
+        ("role", "Description", "Reads all", "Save auditor"),
+    ],
+)
+def test_what_was_changed_is_not_lost_and_what_was_saved_asks_nothing(
+    person: Person, stored: dict[str, str], form: str, label: str, changed: str, save: str
+) -> None:
+    page, asked = person.page, Asked(person.page)
+    person.go(stored[form])
+    if form == "role":
+        page.get_by_text("auditor").first.click()
+    field = page.get_by_label(label, exact=True).first
+    field.fill(changed)
+    leave(page)
+    expect(field).to_have_value(changed)
+    assert asked.taken() == ["beforeunload"]
+    with page.expect_response(lambda answer: answer.request.method == "POST" and answer.ok):
+        page.get_by_role("button", name=save, exact=True).click()
+    page.wait_for_load_state()
+    leave(page)
+    page.get_by_role("heading", name="Overview").wait_for()
+    assert asked.taken() == []
