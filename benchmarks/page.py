@@ -33,9 +33,8 @@ def _text(path: str) -> str:
 
 def section(title: str, about: str, lines: Iterable[str], *, took_s: float) -> str:
     """What was measured just now."""
-    stamp = (
-        f"_Measured at default settings {datetime.now(UTC):%Y-%m-%d} in {took_s:.0f} s, load {os.getloadavg()[0]:.1f}._"
-    )
+    at, load = datetime.now(UTC), os.getloadavg()[0]
+    stamp = f"_Measured at default settings {at:%Y-%m-%d} in {took_s:.0f} s, load {load:.1f}, on {machine()}._"
     return "\n".join([f"## {title}", "", about, "", *lines, "", stamp, ""])
 
 
@@ -57,8 +56,8 @@ def _head(names: Sequence[str], sections: Sequence[str]) -> list[str]:
     return [
         "# Performance",
         "",
-        f"Written by `make bench BENCH_ARGS='--long --write'` on: {machine()}. Service, model, MCP server and load share the cores."
-        " Services are measured at default settings, with the log that users get; a section says where it sets something else. Sections whose last line does not say `at default settings` were measured"
+        "Written by `make bench BENCH_ARGS='--long --write'`. The last line of a section says when it was measured, and where."
+        " Service, model, MCP server and load share the cores. Services are measured at default settings, with the log that users get; a section says where it sets something else. Sections whose last line does not say `at default settings` were measured"
         " earlier, with the log off."
         " Each figure stands beside a floor that was measured in the same run. Where the load was much above the number of cores"
         " other work shared them too: times are longer then, ratios hold."
