@@ -1,5 +1,6 @@
 """Edits that were not saved, in a real browser: it asks before they are lost, and only then."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -240,16 +241,16 @@ def stored(service: Service) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("form", "label", "changed", "save"),
+    ("form", "label", "changed"),
     [
-        ("schedule", "Cron expression", "0 9 * * *", "Save"),
-        ("identity provider", "Client id", "other", "Save"),
-        ("model provider", "Address", "http://127.0.0.1:10/v1", "Save"),
-        ("role", "Description", "Reads all", "Save auditor"),
+        ("schedule", "Cron expression", "0 9 * * *"),
+        ("identity provider", "Client id", "other"),
+        ("model provider", "Address", "http://127.0.0.1:10/v1"),
+        ("role", "Description", "Reads all"),
     ],
 )
 def test_what_was_changed_is_not_lost_and_what_was_saved_asks_nothing(
-    person: Person, stored: dict[str, str], form: str, label: str, changed: str, save: str
+    person: Person, stored: dict[str, str], form: str, label: str, changed: str
 ) -> None:
     page, asked = person.page, Asked(person.page)
     person.go(stored[form])
@@ -261,7 +262,7 @@ def test_what_was_changed_is_not_lost_and_what_was_saved_asks_nothing(
     expect(field).to_have_value(changed)
     assert asked.taken() == ["beforeunload"]
     with page.expect_response(lambda answer: answer.request.method == "POST" and answer.ok):
-        page.get_by_role("button", name=save, exact=True).click()
+        page.get_by_role("button", name=re.compile("^Save( auditor)?$")).click()
     page.wait_for_load_state()
     leave(page)
     page.get_by_role("heading", name="Overview").wait_for()

@@ -8,8 +8,8 @@ from application.system.ports import Clock
 from infrastructure.mcp.catalogs.tool_changes import ToolChanges
 from infrastructure.mcp.connections.connection import McpConnection
 from infrastructure.mcp.connections.connection_key import ConnectionKey
-from infrastructure.mcp.connections.server_record import ServerRecord
 from infrastructure.mcp.connections.server_facts import ServerFacts
+from infrastructure.mcp.connections.server_record import ServerRecord
 
 logger = logging.getLogger(__name__)
 
