@@ -89,6 +89,13 @@ class PostgresDatabases:
         self.empty_of_rows(url)
         self._free.append(url)
 
+    @contextmanager
+    def apart(self) -> Iterator[str]:
+        """The ordinary user's URL of a migrated database that no other test had or will have:
+        its planner knows only what this one's rows taught it."""
+        with self._copied() as url:
+            yield self._user.of(url)
+
     def empty_of_rows(self, url: str) -> None:
         """Delete all rows of a migrated database, whoever's URL of it this is; in one message to
         the server."""

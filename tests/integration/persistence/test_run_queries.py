@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, Select, event, select, text
+from sqlalchemy import Connection, Engine, Select, event, select
 from sqlalchemy.dialects.sqlite import dialect
 
 from application.runs.ports import RunFilter, RunOrder
@@ -14,7 +14,6 @@ from application.system.pages import PageRequest
 from domain.runs.run import RunStatus
 from infrastructure.persistence.columns.paging import encode_cursor
 from infrastructure.persistence.engine.database import SYSTEM
-from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.runs.admission import active
 from infrastructure.persistence.runs.filters import conditions
@@ -175,24 +174,6 @@ async def test_runs_with_an_error_or_of_a_starter_are_found_by_an_index(
     assert index == "ix_run_unfinished" or not any("B-TREE" in step for step in steps), steps
 
 
-@pytest.mark.requirement("U6")
-@pytest.mark.parametrize(("wanted", "index"), [(wanted, index) for wanted, index, _ in _INDEXED[:4]])
-async def test_runs_with_an_error_or_of_a_starter_are_found_by_an_index_in_postgresql(
-    postgres: PostgresDatabase, wanted: RunFilter, index: str
-) -> None:
-    listed = select(run.c.id).where(*conditions(ORG, wanted)).order_by(*_SORTED).limit(51)
-
-    def plan(connection: Connection) -> str:
-        connection.execute(text("SET LOCAL enable_seqscan = off"))
-        connection.execute(text("SET LOCAL enable_bitmapscan = off"))
-        statement = listed.compile(connection, compile_kwargs={"literal_binds": True})
-        return "\n".join(connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {statement}".replace("%", "%%")).scalars())
-
-    found = await postgres.read(plan, scope=SYSTEM)
-    assert f"using {index} on run" in found, found
-    assert "Seq Scan" not in found, found
-
-
 _OF_MODEL = Walk(
     organization_id=ORG,
     wanted=RunFilter(model="p:m", since=START, until=after(60)),
@@ -218,20 +199,6 @@ async def test_a_page_of_runs_of_a_model_reads_a_bounded_part_of_an_index(sqlite
     found = await sqlite.read(lambda connection: plan(connection, page), scope=SYSTEM)
     assert index in found[0], found
     assert "(run_id=?)" in found[1], found
-
-
-@pytest.mark.requirement("U6")
-async def test_the_end_of_a_walk_is_read_from_an_index_in_postgresql(postgres: PostgresDatabase) -> None:
-    def plan(connection: Connection) -> str:
-        connection.execute(text("SET LOCAL enable_seqscan = off"))
-        connection.execute(text("SET LOCAL enable_bitmapscan = off"))
-        connection.execute(text("SET LOCAL enable_sort = off"))  # an empty table is sorted as cheaply
-        statement = _OF_MODEL.last.compile(connection, compile_kwargs={"literal_binds": True})
-        return "\n".join(connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {statement}".replace("%", "%%")).scalars())
-
-    found = await postgres.read(plan, scope=SYSTEM)
-    assert "using ix_run_organization_id_created_at_id on run" in found, found
-    assert "Sort" not in found, found
 
 
 @pytest.mark.requirement("K8")
@@ -261,17 +228,3 @@ async def test_active_runs_of_a_user_are_counted_among_the_unfinished_ones(sqlit
 
     steps = await sqlite.read(plan, scope=SYSTEM)
     assert "SEARCH run USING INDEX ix_run_unfinished (status=?" in steps[0], steps
-
-
-@pytest.mark.requirement("P2")
-async def test_active_runs_of_a_user_are_counted_among_the_unfinished_ones_in_postgresql(
-    postgres: PostgresDatabase,
-) -> None:
-    def plan(connection: Connection) -> str:
-        connection.execute(text("SET LOCAL enable_seqscan = off"))
-        statement = _ACTIVE_OF_USER.compile(connection, compile_kwargs={"literal_binds": True})
-        return "\n".join(connection.exec_driver_sql(f"EXPLAIN (COSTS OFF) {statement}".replace("%", "%%")).scalars())
-
-    found = await postgres.read(plan, scope=SYSTEM)
-    assert "Index Scan on ix_run_unfinished" in found or "ix_run_unfinished on run" in found, found
-    assert "Seq Scan" not in found, found

@@ -186,7 +186,7 @@
 
   function list(errors, warnings) {
     told.replaceChildren();
-    for (const [faults, style, title] of [[errors, "flash", "What is wrong"], [warnings, "warn", "Valid but unusual"]]) {
+    for (const [faults, style, title] of [[errors, "flash", errors.length === 1 ? "1 thing is wrong." : `${errors.length} things are wrong.`], [warnings, "warn", "Valid but unusual."]]) {
       if (!faults.length) continue;
       const box = make("div", style, told);
       make("strong", "", box, title);
