@@ -17,7 +17,8 @@ from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.pace import BURST, DROPPED, FREE_BYTES, RATE, Pace, Paces
 from infrastructure.mcp.transports.pipes import ReadPipe
-from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.transports.stderr_log import StderrLog
+from infrastructure.mcp.transports.stdio import StdioTransport
 from tests.builders import ORG, SERVER
 from tests.integration.mcp.parts import (
     IN_RUN,

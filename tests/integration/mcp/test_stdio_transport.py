@@ -20,7 +20,8 @@ from mcp.types import CallToolResult, JSONRPCNotification, TextContent
 
 from infrastructure.confinement.process_group import descendants
 from infrastructure.mcp.faults import REPLY_TOO_LARGE, REPLY_UNREADABLE
-from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.transports.stderr_log import StderrLog
+from infrastructure.mcp.transports.stdio import StdioTransport
 from infrastructure.mcp.transports.stdio_framing import UnreadableLineError
 from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 

@@ -46,7 +46,7 @@ from infrastructure.mcp.connections.server_record import LOGGED_FAILURES, Server
 from infrastructure.mcp.connections.server_session import ServerSession, UnusableConnectionError
 from infrastructure.mcp.known_secrets import KnownSecrets
 from infrastructure.mcp.transports.server_transports import OpenTransport
-from infrastructure.mcp.transports.stdio import StderrLog
+from infrastructure.mcp.transports.stderr_log import StderrLog
 
 logger = logging.getLogger(__name__)
 

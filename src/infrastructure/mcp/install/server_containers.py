@@ -14,7 +14,7 @@ from infrastructure.mcp.faults import TransportFailedError, TransportFault
 from infrastructure.mcp.install.directories import InstallDirectories
 from infrastructure.mcp.transports.launch import Launch
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer
-from infrastructure.mcp.transports.stdio import StderrLog
+from infrastructure.mcp.transports.stderr_log import StderrLog
 
 
 class ServerContainers:

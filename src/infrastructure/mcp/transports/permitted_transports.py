@@ -6,7 +6,7 @@ from application.mcp.ports import McpFailure, McpFailureKind
 from domain.mcp.kinds import kind_refusal
 from domain.mcp.server import McpServer
 from infrastructure.mcp.transports.server_transports import LateTransport, OpenTransport
-from infrastructure.mcp.transports.stdio import StderrLog
+from infrastructure.mcp.transports.stderr_log import StderrLog
 
 
 class PermittedTransports:

@@ -37,14 +37,13 @@ from infrastructure.mcp.transports.remote import Credentials, Endpoint, RemoteCl
 from infrastructure.mcp.transports.rotated_headers import RotatedHeaders
 from infrastructure.mcp.transports.server_contexts import ServerContexts
 from infrastructure.mcp.transports.started_server import StartServer
-from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StderrLog, StdioTransport
+from infrastructure.mcp.transports.stderr_log import CopyingLog, StderrLog
+from infrastructure.mcp.transports.stdio import DEFAULT_WRITE_TIMEOUT_S, StdioTransport
 from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWriter
 from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 from infrastructure.mcp.transports.streamable_http import StreamableHttpTransport
 
 logger = logging.getLogger(__name__)
-
-_OWN_LOG_BYTES = 8 * 1024
 
 
 class ServerTransport(Protocol):
@@ -359,30 +358,3 @@ class StdioServerTransport:
     def stderr(self) -> str:
         """The last lines of this process, without secrets."""
         return self._redact(stderr_tail(self._log.text()))
-
-
-class CopyingLog(StderrLog):
-    """The log of one process, which passes on whole lines to that of the server: of lines that are
-    mixed up with those of other processes, secrets would not be known. What is longer than this log
-    counts as a line."""
-
-    def __init__(self, also: StderrLog) -> None:
-        super().__init__(_OWN_LOG_BYTES)
-        self._also = also
-        self._begun = bytearray()
-
-    def append(self, data: bytes) -> None:
-        super().append(data)
-        if not (end := data.rfind(b"\n") + 1) and len(self._begun) + len(data) > _OWN_LOG_BYTES:
-            data += b"\n"
-            end = len(data)
-        self._begun += data[:end]
-        if end:
-            self._also.append(bytes(self._begun))
-            self._begun.clear()
-        self._begun += data[end:]
-
-    def finish(self) -> None:
-        """Pass on the last line, which has no end."""
-        if self._begun:
-            self.append(b"\n")

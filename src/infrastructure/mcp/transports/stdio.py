@@ -11,6 +11,7 @@ from mcp.shared.message import SessionMessage
 from infrastructure.mcp.pace import DROPPED, NOISE, Pace
 from infrastructure.mcp.transports.pipes import WritePipe
 from infrastructure.mcp.transports.started_server import StartedServer, StartServer
+from infrastructure.mcp.transports.stderr_log import StderrLog
 from infrastructure.mcp.transports.stdio_framing import (
     BoundedLines,
     OversizedLine,
@@ -22,7 +23,6 @@ from infrastructure.mcp.transports.stdio_pipes import MessageReader, MessageWrit
 from infrastructure.mcp.transports.stdio_process import MARGIN_S
 
 DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
-DEFAULT_STDERR_BYTES = 64 * 1024
 DEFAULT_CLOSE_GRACE_S = 1.0
 DEFAULT_KILL_GRACE_S = 2.0
 DEFAULT_WRITE_TIMEOUT_S = 60.0
@@ -31,39 +31,6 @@ _UNREADABLE_LOGGED = 5
 _UNREADABLE_SURFACED = 20
 _LINES_AT_ONCE = 32
 """Limit of lines read before yielding to the event loop; replies to calls do not count."""
-
-
-class StderrLog:
-    """The last bytes of a server's stderr, and Dragoman's remarks. Outlives the connection."""
-
-    def __init__(self, max_bytes: int = DEFAULT_STDERR_BYTES) -> None:
-        self._max_bytes = max_bytes
-        self._bytes = bytearray()
-        self._is_cut = False
-
-    def append(self, data: bytes) -> None:
-        """Append; the oldest bytes are dropped."""
-        self._is_cut = self._is_cut or len(data) > self._max_bytes
-        self._bytes += data[-self._max_bytes :]
-        if len(self._bytes) > 2 * self._max_bytes:
-            self._is_cut = True
-            del self._bytes[: -self._max_bytes]
-
-    def note(self, line: str) -> None:
-        """Append a marked remark of Dragoman."""
-        start = b"" if not self._bytes or self._bytes.endswith(b"\n") else b"\n"
-        self.append(start + f"[dragoman] {line}\n".encode(errors="replace"))
-
-    def text(self) -> str:
-        """The stored text, with invalid UTF-8 replaced, from the beginning of a line: a part of a
-        secret is not known as one."""
-        kept = self._bytes[-self._max_bytes :]
-        if self._is_cut or len(kept) < len(self._bytes):
-            kept = kept.partition(b"\n")[2]
-        return kept.decode(errors="replace")
-
-    def tail(self, lines: int) -> str:
-        return "\n".join(self.text().splitlines()[-lines:])
 
 
 class StdioTransport:

@@ -10,7 +10,8 @@ from pathlib import Path
 from mcp import Client
 from mcp.types import TextContent
 
-from infrastructure.mcp.transports.stdio import StderrLog, StdioTransport
+from infrastructure.mcp.transports.stderr_log import StderrLog
+from infrastructure.mcp.transports.stdio import StdioTransport
 from infrastructure.mcp.transports.stdio_process import StdioCommand, start_process
 
 ODD_SERVER = Path(__file__).with_name("odd_server.py")

@@ -1,9 +1,10 @@
 """Logs of processes: what they pass on to the log of their server, and what they keep."""
 
+import tracemalloc
+
 import pytest
 
-from infrastructure.mcp.transports.server_transports import CopyingLog
-from infrastructure.mcp.transports.stdio import StderrLog
+from infrastructure.mcp.transports.stderr_log import CopyingLog, StderrLog
 
 pytestmark = [pytest.mark.requirement("P3"), pytest.mark.requirement("B3")]
 
@@ -28,12 +29,28 @@ def test_lines_of_processes_are_not_mixed_up_in_the_log_of_the_server() -> None:
     ]
 
 
-def test_a_line_without_end_is_passed_on_in_parts_and_not_kept_for_ever() -> None:
+@pytest.mark.parametrize("chunk_bytes", [1024, 4000, 65536])
+def test_of_a_line_that_is_too_long_no_part_is_passed_on(chunk_bytes: int) -> None:
+    """A secret that began before the cut would not be known after it."""
     shared = StderrLog()
     log = CopyingLog(shared)
-    for _ in range(9):
-        log.append(b"#" * 1024)
-    assert shared.text() == "#" * 9 * 1024 + "\n"
+    output = b"first\n" + b"#" * 32_764 + b"s3cret\n" + b"#" * 32_762 + b"s3cret\nlast\n" + b"#" * 65_536
+    for start in range(0, len(output), chunk_bytes):
+        log.append(output[start : start + chunk_bytes])
+    log.finish()
+    left_out = "[dragoman] a line of more than 32 KiB is left out"
+    assert shared.text().splitlines() == ["first", left_out, "#" * 32_762 + "s3cret", "last", left_out]
+
+
+def test_of_a_line_that_does_not_end_nothing_is_kept_for_ever() -> None:
+    log = CopyingLog(StderrLog())
+    tracemalloc.start()
+    try:
+        for _ in range(4096):
+            log.append(b"#" * 1024)
+        assert tracemalloc.get_traced_memory()[0] < 128 * 1024
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(

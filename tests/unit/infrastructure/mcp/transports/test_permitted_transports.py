@@ -8,7 +8,7 @@ from infrastructure.mcp.faults import TransportFailedError
 from infrastructure.mcp.pace import Pace
 from infrastructure.mcp.transports.permitted_transports import PermittedTransports
 from infrastructure.mcp.transports.server_transports import LateTransport, OpenTransport
-from infrastructure.mcp.transports.stdio import StderrLog
+from infrastructure.mcp.transports.stderr_log import StderrLog
 from tests.builders import a_server
 from tests.mcp_builders import a_state_with_servers, a_switch, permit_kinds
 
