@@ -46,6 +46,18 @@ async def test_what_a_person_gave_comes_back_exactly_and_to_them_only(filled: St
         assert await filled.person_secrets.load(other) is None
 
 
+async def test_the_servers_for_which_a_person_gave_secrets_are_found_until_they_are_removed(filled: Stores) -> None:
+    async def found(organization_id: OrganizationId = ORG, person_id: UserId = USER) -> frozenset[McpServerId]:
+        return await filled.person_secrets.servers(organization_id, person_id)
+
+    assert await found() == frozenset()
+    await filled.person_secrets.save(OWNER, lambda _: GIVEN)
+    assert await found() == {PERSON_SERVER}
+    assert await found(OTHER_ORG) == await found(person_id=OTHER) == frozenset()
+    await filled.person_secrets.remove(OWNER)
+    assert await found() == frozenset()
+
+
 async def test_what_is_given_again_replaces_what_there_was(filled: Stores) -> None:
     await filled.person_secrets.save(OWNER, lambda _: GIVEN)
     newer = replace(GIVEN, revision="rev_2", given_at=after(5), values={"token": "other"})

@@ -2,6 +2,7 @@
 
 from application.mcp.account_secrets import GiveSecrets
 from domain.identity.user import UserStatus
+from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from tests.doubles.state import InMemoryState
 
@@ -18,6 +19,13 @@ class InMemoryPersonSecretStore:
 
     async def has(self, owner: AccountOwner) -> bool:
         return owner in self.given
+
+    async def servers(self, organization_id: OrganizationId, person_id: UserId) -> frozenset[McpServerId]:
+        return frozenset(
+            owner.server_id
+            for owner in self.given
+            if (owner.organization_id, owner.person_id) == (organization_id, person_id)
+        )
 
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
         server = self._state.servers.get(owner.server_id)

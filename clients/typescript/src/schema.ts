@@ -36,7 +36,7 @@ export interface components {
         };
         /**
          * AccountView
-         * @description The caller's account at an MCP server that is used with each person's own one.
+         * @description The caller's account at an MCP server that is, or was, used with each person's own one.
          */
         AccountView: {
             /** @description Slug of the MCP server. */
@@ -45,6 +45,10 @@ export interface components {
             server_id: string;
             /** @description Whether runs that the caller starts can use the server. */
             connected: boolean;
+            /** @description Whether the server is used with each person's own account. If not, what is stored is left from when it was. */
+            used: boolean;
+            /** @description Whether tokens or secrets of the caller are stored, which can be deleted. */
+            stored: boolean;
             /** @description The issuer that the server needs a sign-in with, if the caller signed in with another one; else null. */
             sign_in_with: string | null;
             /** @description Names of the secrets that the caller gives; empty for an authorization server. */

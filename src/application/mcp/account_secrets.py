@@ -11,7 +11,7 @@ from application.mcp.authorization import (
     McpAuthorizer,
     PersonSignIn,
 )
-from domain.ids import ApiKeyId
+from domain.ids import ApiKeyId, McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets, account_owner
 from domain.mcp.server import McpServer
 
@@ -32,6 +32,10 @@ class PersonSecretStore(Protocol):
 
     async def has(self, owner: AccountOwner) -> bool:
         """Whether the person, active or not, gave something for the server."""
+        ...
+
+    async def servers(self, organization_id: OrganizationId, person_id: UserId) -> frozenset[McpServerId]:
+        """The servers for which tokens or secrets of the person are stored."""
         ...
 
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:

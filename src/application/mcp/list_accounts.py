@@ -1,7 +1,8 @@
-"""ListAccounts: the MCP servers that the caller uses, or may use, with their own account."""
+"""ListAccounts: the MCP servers that the caller uses, used, or may use with their own account."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.account_server import account_link
 from application.mcp.authorization import Account, McpAuthorizer
 from application.mcp.oauth_client import PublicAddress
@@ -16,12 +17,21 @@ from domain.mcp.server import Credentials, McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedAccount:
-    """`account` is None until the person connects theirs, at `link`. `address` is what gets its
-    secrets, and `offer` names that with all its settings, as it is now."""
+    """`account` is None until the person connects theirs, at `link`. `is_stored` says whether
+    tokens or secrets of the person are stored, also of an account that is not used any more.
+    `address` is what gets its secrets, and `offer` names that with all its settings, as it is
+    now."""
 
     server: McpServer
     account: Account | None
+    is_stored: bool
     link: str
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the server is used with each person's own account: an account of before may be
+        left."""
+        return self.server.config.credentials is Credentials.PERSON
 
     @property
     def sign_in_with(self) -> str | None:
@@ -35,7 +45,7 @@ class ListedAccount:
     @property
     def is_connected(self) -> bool:
         """Whether runs of the person can use the server."""
-        return self.account is not None and self.sign_in_with is None
+        return self.is_used and self.account is not None and self.sign_in_with is None
 
     @property
     def address(self) -> str:
@@ -49,30 +59,43 @@ class ListedAccount:
 class ListAccounts:
     """Rules:
     - People see their own accounts, with any role; keys have none.
-    - All servers with credentials of each person, by slug, connected or not.
+    - All servers with credentials of each person, by slug, connected or not, and those for which
+      something of the person is stored from when they had such credentials.
 
     Raises: FORBIDDEN `person_required`.
     """
 
-    def __init__(self, *, servers: McpServerStore, authorizer: McpAuthorizer, address: PublicAddress) -> None:
+    def __init__(
+        self,
+        *,
+        servers: McpServerStore,
+        authorizer: McpAuthorizer,
+        person_secrets: PersonSecretStore,
+        address: PublicAddress,
+    ) -> None:
         self._servers = servers
         self._authorizer = authorizer
+        self._person_secrets = person_secrets
         self._address = address
 
     async def execute(self, principal: Principal) -> tuple[ListedAccount, ...]:
         person_id = principal.require_person()
+        stored = await self._person_secrets.servers(principal.organization_id, person_id)
         servers, cursor = list[McpServer](), None
         while True:
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor, teams=principal.visible_teams)
             page = await self._servers.page(principal.organization_id, request)
-            servers += [each for each in page.items if each.config.credentials is Credentials.PERSON]
+            servers += [
+                each for each in page.items if each.config.credentials is Credentials.PERSON or each.id in stored
+            ]
             if (cursor := page.next_cursor) is None:
                 break
         return tuple(
             [
                 ListedAccount(
                     server=server,
-                    account=await self._authorizer.account(server.acting_for(person_id)),
+                    account=await self._authorizer.account(replace(server, person_id=person_id)),
+                    is_stored=server.id in stored,
                     link=account_link(self._address, server),
                 )
                 for server in sorted(servers, key=lambda each: each.config.slug)

@@ -210,7 +210,11 @@ class McpServers(containers.DeclarativeContainer):
     get_mcp_server_logs = singleton(GetMcpServerLogs, connections=connections, installer=mcp_installer)
     authorize_mcp_server = singleton(AuthorizeMcpServer, servers=Storage.fresh_servers, authorizer=accounts)
     list_accounts = singleton(
-        ListAccounts, servers=Storage.fresh_servers, authorizer=accounts, address=Platform.public_address
+        ListAccounts,
+        servers=Storage.fresh_servers,
+        authorizer=accounts,
+        person_secrets=Storage.person_secrets,
+        address=Platform.public_address,
     )
     connect_account = singleton(ConnectAccount, servers=Storage.fresh_servers, authorizer=accounts)
     person_files = singleton(LocalPersonFiles, directories=install_directories, person_secrets=Storage.person_secrets)

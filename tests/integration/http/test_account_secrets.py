@@ -93,6 +93,26 @@ async def test_a_server_that_moved_needs_the_secret_again(service: Service) -> N
     assert (await account(service, ANN))["connected"] is False
 
 
+async def test_what_is_left_at_a_server_that_became_the_organizations_is_listed_until_it_is_deleted(
+    service: Service,
+) -> None:
+    await people(service)
+    await give(service, ANN)
+    changed = {"credentials": "organization", "auth": None}
+    assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json=changed)).status_code == 200
+    left = await account(service, ANN)
+    assert (left["used"], left["stored"], left["connected"]) == (False, True, False)
+    assert (await service.call("GET", "/v1/me/accounts", token=BEN)).json()["data"] == []
+    browser = await signed_in(service, ANN)
+    page = (await browse(service, "GET", "/console/accounts", headers=browser)).text
+    assert ("not used any more" in page, "/console/accounts/tickets/connect" in page) == (True, False)
+    assert "Your secrets for" not in page
+    path = "/console/accounts/tickets/disconnect"
+    assert path in page
+    assert (await browse(service, "POST", path, headers=browser)).status_code == 200
+    assert (await service.call("GET", "/v1/me/accounts", token=ANN)).json()["data"] == []
+
+
 async def test_the_page_has_a_form_for_each_server_and_shows_no_value(service: Service) -> None:
     await people(service)
     browser = await signed_in(service, ANN)

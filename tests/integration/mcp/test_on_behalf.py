@@ -298,7 +298,7 @@ async def test_an_account_names_the_provider_that_the_person_signed_in_with(is_c
             server = world.server_for(auth)
             await world.sign_in(server, ANN)
             account = await world.oauth.authorizer.account(server.acting_for(ANN))
-            listed = ListedAccount(server=server, account=account, link="")
+            listed = ListedAccount(server=server, account=account, is_stored=True, link="")
             assert account is not None
             assert account.issuer == company.issuer
             needed = None if is_companys else auth.issuer

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import psycopg
 import pytest
-from sqlalchemy import Connection, Executable, select
+from sqlalchemy import ClauseElement, Connection, select
 
 from application.runs.ports import RunFilter, RunOrder
 from application.system.pages import PageRequest
@@ -49,7 +49,7 @@ async def database(postgres_databases: PostgresDatabases) -> AsyncIterator[Postg
             yield database
 
 
-async def plan(database: PostgresDatabase, statement: Executable) -> str:
+async def plan(database: PostgresDatabase, statement: ClauseElement) -> str:
     """How the planner would have it read."""
 
     def explained(connection: Connection) -> str:

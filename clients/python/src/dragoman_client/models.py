@@ -3027,7 +3027,7 @@ class WorkflowView(TypedDict):
 
 
 class AccountView(TypedDict):
-    """The caller's account at an MCP server that is used with each person's own one."""
+    """The caller's account at an MCP server that is, or was, used with each person's own one."""
 
     server: str
     """Slug of the MCP server."""
@@ -3035,6 +3035,10 @@ class AccountView(TypedDict):
     """Id of the MCP server."""
     connected: bool
     """Whether runs that the caller starts can use the server."""
+    used: bool
+    """Whether the server is used with each person's own account. If not, what is stored is left from when it was."""
+    stored: bool
+    """Whether tokens or secrets of the caller are stored, which can be deleted."""
     sign_in_with: str | None
     """The issuer that the server needs a sign-in with, if the caller signed in with another one; else null."""
     secrets: list[str]

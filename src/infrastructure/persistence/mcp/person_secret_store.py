@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, bindparam, delete, select
 
 from application.mcp.account_secrets import GiveSecrets
+from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from infrastructure.persistence.columns.fields import json_fields
 from infrastructure.persistence.columns.upsert import upsert
@@ -23,6 +24,10 @@ _own = (
 )
 _load = select(person_grant.c.sealed).where(*_own, active_person.exists())
 _has = select(person_grant.c.updated_at).where(*_own)
+_servers = select(person_grant.c.server_id).where(
+    person_grant.c.organization_id == bindparam("of_organization"),
+    person_grant.c.person_id == bindparam("of_person"),
+)
 _remove = delete(person_grant).where(*_own)
 _new = upsert(person_grant)
 _save = _new.on_conflict_do_update(
@@ -49,6 +54,13 @@ class SqlPersonSecretStore:
             lambda connection: connection.execute(_has, _wanted(owner)).first() is not None,
             scope=owner.organization_id,
         )
+
+    async def servers(self, organization_id: OrganizationId, person_id: UserId) -> frozenset[McpServerId]:
+        wanted = {"of_organization": organization_id, "of_person": person_id}
+        found = await self._database.read(
+            lambda connection: connection.execute(_servers, wanted).scalars().all(), scope=organization_id
+        )
+        return frozenset(map(McpServerId, found))
 
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:
         def unit(connection: Connection) -> bool:

@@ -45,6 +45,8 @@ def list_accounts(context: typer.Context, as_json: JsonFlag = False) -> None:
 
 
 def _state(account: AccountView) -> str:
+    if not account["used"]:
+        return "not used any more"
     if issuer := account["sign_in_with"]:
         return f"needs a sign-in with {issuer}"
     return "connected" if account["connected"] else "not connected"

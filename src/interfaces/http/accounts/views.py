@@ -9,11 +9,16 @@ from interfaces.http.view_fields import Items, Timestamp
 
 
 class AccountView(TypedDict):
-    """The caller's account at an MCP server that is used with each person's own one."""
+    """The caller's account at an MCP server that is, or was, used with each person's own one."""
 
     server: Annotated[str, "Slug of the MCP server."]
     server_id: Annotated[str, "Id of the MCP server."]
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
+    used: Annotated[
+        bool,
+        "Whether the server is used with each person's own account. If not, what is stored is left from when it was.",
+    ]
+    stored: Annotated[bool, "Whether tokens or secrets of the caller are stored, which can be deleted."]
     sign_in_with: Annotated[
         str | None,
         "The issuer that the server needs a sign-in with, if the caller signed in with another one; else null.",
@@ -50,6 +55,8 @@ def account_view(listed: ListedAccount) -> AccountView:
         "server": listed.server.config.slug,
         "server_id": listed.server.id,
         "connected": listed.is_connected,
+        "used": listed.is_used,
+        "stored": listed.is_stored,
         "sign_in_with": listed.sign_in_with,
         "secrets": [*listed.server.config.person_secrets],
         "address": listed.address,

@@ -156,14 +156,14 @@ async def test_a_program_that_the_caller_was_not_told_gets_nothing(mocker: Mocke
 
 async def test_a_program_whose_variables_changed_since_the_caller_was_told_gets_nothing(mocker: MockerFixture) -> None:
     desk = Desk(mocker, a_started_secrets_server())
-    offer = ListedAccount(server=desk.server, account=None, link="").offer
+    offer = ListedAccount(server=desk.server, account=None, is_stored=True, link="").offer
     env = {**desk.server.config.env, "WIKI_URL": "https://evil.example"}
     edited = replace(desk.server, version=desk.server.version + 1, config=replace(desk.server.config, env=env))
     desk.state.servers[edited.id] = edited
     with refused("mcp_server_changed"):
         await desk.give({"token": PLANTED}, address="custom tickets-server --stdio", offer=offer)
     assert desk.secrets.given == {}
-    await desk.give({"token": PLANTED}, offer=ListedAccount(server=edited, account=None, link="").offer)
+    await desk.give({"token": PLANTED}, offer=ListedAccount(server=edited, account=None, is_stored=True, link="").offer)
     for value in (PLANTED, "evil"):
         assert value not in offer
 

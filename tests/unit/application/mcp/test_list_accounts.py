@@ -7,12 +7,14 @@ import pytest
 
 from application.mcp.authorization import Account
 from application.mcp.list_accounts import ListAccounts, ListedAccount
-from domain.ids import UserId
+from domain.ids import McpServerId, UserId
 from domain.mcp.auth import TokenExchangeAuth
+from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from infrastructure.runtime.public_address import ListeningAddress
-from tests.builders import START, a_server
+from tests.builders import ORG, START, a_server
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.person_secrets import InMemoryPersonSecretStore
 from tests.mcp_builders import a_person_server, a_state_with_servers, an_on_behalf_server
 from tests.people_builders import USER, a_person
 from tests.refusals import refused
@@ -23,15 +25,21 @@ pytestmark = pytest.mark.requirement("P3")
 ACCOUNT = Account(issuer=ISSUER, scope="read", renewed_at=START)
 
 
-def listing(*connected: UserId) -> ListAccounts:
+def listing(*connected: UserId, gave: UserId | None = None, to: McpServerId | None = None) -> ListAccounts:
     """Of `files`, which all use with an account of the organization, and `tickets`, which these
-    persons have connected."""
+    persons have connected. One of them `gave` secrets to a server."""
     server = a_person_server()
+    state = a_state_with_servers(a_server(), server)
+    secrets = InMemoryPersonSecretStore(state)
+    if gave is not None:
+        given = GivenSecrets(binding="b", revision="rev_1", given_at=START, values={"token": "s3cret"})
+        secrets.given[AccountOwner(ORG, to or server.id, gave)] = given
     authorizer = InMemoryAuthorizer(expires_at=START)
     authorizer.accounts = {(server.id, person): ACCOUNT for person in connected}
     return ListAccounts(
-        servers=InMemoryMcpServerStore(a_state_with_servers(a_server(), server)),
+        servers=InMemoryMcpServerStore(state),
         authorizer=authorizer,
+        person_secrets=secrets,
         address=ListeningAddress("https://here"),
     )
 
@@ -56,14 +64,26 @@ async def test_a_sign_in_with_another_provider_than_the_server_names_does_not_co
 ) -> None:
     server = an_on_behalf_server()
     server = replace(server, config=replace(server.config, auth=TokenExchangeAuth(issuer=issuer)))
-    listed = ListedAccount(server=server, account=ACCOUNT, link="")
+    listed = ListedAccount(server=server, account=ACCOUNT, is_stored=True, link="")
     assert (listed.sign_in_with, listed.is_connected) == (needed, needed is None)
     assert not replace(listed, account=None).is_connected
 
 
 async def test_what_others_have_connected_is_not_shown() -> None:
-    [listed] = await listing(UserId("usr_other")).execute(a_person())
-    assert listed.account is None
+    other = UserId("usr_other")
+    for gone in (listing(other), listing(gave=other), listing(gave=other, to=a_server().id)):
+        [listed] = await gone.execute(a_person())
+        assert (listed.account, listed.is_stored) == (None, False)
+
+
+async def test_what_is_left_from_when_a_server_was_used_with_each_persons_account_is_listed() -> None:
+    listed = {
+        each.server.config.slug: each for each in await listing(USER, gave=USER, to=a_server().id).execute(a_person())
+    }
+    assert [(slug, each.is_used, each.is_stored, each.is_connected) for slug, each in listed.items()] == [
+        ("files", False, True, False),
+        ("tickets", True, False, True),
+    ]
 
 
 async def test_a_key_has_no_accounts() -> None:

@@ -15,6 +15,8 @@ TICKETS: JsonObject = {
     "server": "tickets",
     "server_id": "mcp_1",
     "connected": False,
+    "used": True,
+    "stored": False,
     "sign_in_with": None,
     "secrets": [],
     "address": "https://mcp.example/mcp",
@@ -40,6 +42,12 @@ def test_an_account_of_another_provider_says_which_sign_in_it_needs() -> None:
     elsewhere = {**TICKETS, "sign_in_with": "https://idp.example"}
     service = FakeService().on("GET", "/v1/me/accounts", {"data": [elsewhere]})
     assert "needs a sign-in with https://idp.example" in service.run("account", "list").out
+
+
+def test_what_is_left_of_an_account_is_listed_as_not_used_any_more() -> None:
+    left = {**TICKETS, "used": False, "stored": True}
+    service = FakeService().on("GET", "/v1/me/accounts", {"data": [left]})
+    assert "not used any more" in service.run("account", "list").out
 
 
 def test_no_accounts_are_said_to_be_none() -> None:
