@@ -15,7 +15,7 @@ from domain.mcp.server import McpServer
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_DEADLINE_S = 10.0
+DEFAULT_DEADLINE_S = 30.0
 _PAUSES = Backoff(first_s=15.0, longest_s=300.0)
 _CLOSED = McpFailure(McpFailureKind.NOT_CONNECTED, "Connections are being closed.")
 
