@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -48,14 +49,15 @@ def test_a_server_that_says_something_without_end_delays_nobody_and_fills_no_mem
         before = resident_bytes(service.process.pid)
         for kind in KINDS:
             with flooding(kind, transport) as settings:
-                unharmed(service, partial(_flood, service, f"flood-{kind}", settings), memory=MOST_BYTES)
+                unharmed(service, partial(_flood, service, kind, count(), settings), memory=MOST_BYTES)
             grown = resident_bytes(service.process.pid, peak=True) - before
             assert grown < MOST_BYTES, f"{kind}: {grown} bytes"
 
 
-def _flood(service: Service, slug: str, settings: Json) -> None:
+def _flood(service: Service, kind: str, numbers: Iterator[int], settings: Json) -> None:
     """A server is connected and called while it floods, then disconnected. Over HTTP the response
     to the call is a stream of its own, which the server floods, too."""
+    slug = f"flood-{kind}-{next(numbers)}"
     service.call("POST", "/mcp-servers", {"slug": slug, "isolation": "shared", **settings})
     service.call("POST", f"/mcp-servers/{slug}/refresh")
     service.agent(slug, "scripted:hello.yaml", mcp_servers=[slug], tool_policies={"*": {"timeout_s": 1}})
