@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 async def session(url: str, key: str, agent: str) -> dict[str, str]:
     """A gateway session of an agent: `{id, token, url, …}`. The token is shown this once."""
-    async with httpx2.AsyncClient(base_url=f"{url}/v1", headers={"Authorization": f"Bearer {key}"}) as api:
+    async with httpx2.AsyncClient(base_url=f"{url}/v1", headers={"Authorization": f"Bearer {key}"}, timeout=60) as api:
         opened = await api.post("/gateway-sessions", json={"agent_id": agent, "ttl_s": 600})
         opened.raise_for_status()
         found: dict[str, str] = opened.json()

@@ -85,7 +85,7 @@ async def test_an_approval_and_its_call_keep_who_may_decide(run_stores: Stores) 
 async def test_a_run_that_waits_has_its_approvals_and_their_timers(run_stores: Stores) -> None:
     async with run_stores.wakeups.subscribe(TIMERS_TOPIC) as added:
         _, approval = await a_waiting_run(run_stores, waiting_call(0), waiting_call(1), a_displayable_call(2))
-        assert await added.wait(1)
+        assert await added.wait(60)
     first, second = await approvals_of(run_stores)
     assert approval in (first, second)
     assert await run_stores.approvals.get(ORG, approval.id) == approval

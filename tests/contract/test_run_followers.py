@@ -26,7 +26,7 @@ from tests.contract.run_steps import (
 )
 from tests.contract.stores import Stores
 
-SOON_S = 10.0
+SOON_S = 60.0
 
 
 def a_delta() -> NewEvent:

@@ -9,7 +9,7 @@ from application.runs.ports import control_topic, events_topic, status_topic
 from domain.ids import RunId
 from tests.contract.stores import Stores
 
-SOON_S = 10.0
+SOON_S = 60.0
 
 
 @pytest.mark.requirement("E6")

@@ -96,7 +96,7 @@ async def test_the_end_of_a_run_is_announced_with_its_event(run_stores: Stores) 
     assert await run_stores.webhooks.next_due(but=frozenset()) is None
     async with run_stores.wakeups.subscribe(WEBHOOKS_TOPIC) as rung:
         await run_stores.journal.commit(claimed.lease, finish_step(claimed.run, at=after(3)))
-        assert await rung.wait(1)
+        assert await rung.wait(60)
     assert await run_stores.webhooks.next_due(but=frozenset()) == after(3)
     (delivery,) = await taken(run_stores, at=after(3))
     assert delivery.webhook == a_webhook()
@@ -240,7 +240,7 @@ async def test_a_delivery_that_failed_can_be_asked_for_again(run_stores: Stores)
     again = failed.retried(at=after(5))
     async with run_stores.wakeups.subscribe(WEBHOOKS_TOPIC) as rung:
         assert await run_stores.webhooks.retry(failed, again, audit)
-        assert await rung.wait(1)
+        assert await rung.wait(60)
     assert await run_stores.webhooks.get(ORG, failed.id) == again
     (second,) = await taken(run_stores, at=after(5))
     assert (second.delivery.id, second.body, second.delivery.attempts) == (failed.id, claimed.body, 2)

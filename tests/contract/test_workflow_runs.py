@@ -257,7 +257,7 @@ async def test_a_run_in_progress_is_only_asked_to_stop_and_its_worker_is_woken(h
     taken = await claimed(harness)
     async with harness.wakeups.subscribe(workflow_control_topic(ID)) as bell:
         await stop_run(harness.workflow_runs, ORG, ID, actor="key_x", at=after(3), audit=told(2))
-        assert await bell.wait(5)
+        assert await bell.wait(60)
     stored = await harness.workflow_journal.commit(taken.lease, taken.run, at=after(4))
     assert (stored.status, stored.cancel_requested_by) == (WorkflowRunStatus.IN_PROGRESS, "key_x")
 
@@ -265,9 +265,9 @@ async def test_a_run_in_progress_is_only_asked_to_stop_and_its_worker_is_woken(h
 async def test_followers_are_woken_by_what_is_stored(harness: Stores) -> None:
     async with harness.wakeups.subscribe(workflow_events_topic(ID)) as bell:
         await harness.workflow_runs.start(a_run(), told(1))
-        assert await bell.wait(5)
+        assert await bell.wait(60)
         await claimed(harness)
-        assert await bell.wait(5)
+        assert await bell.wait(60)
 
 
 async def test_runs_are_listed_newest_first_by_workflow_and_status(harness: Stores) -> None:

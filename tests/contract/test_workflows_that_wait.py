@@ -117,7 +117,7 @@ async def test_it_is_taken_up_and_workers_are_woken_when_the_agents_run_does_not
     _, _, call_id = await waiting_for_agent(harness)
     async with harness.wakeups.subscribe(WORKFLOWS_TOPIC) as bell:
         await happens(harness, call_id)
-        assert await bell.wait(5)
+        assert await bell.wait(60)
     journal, now = harness.workflow_journal, after(6)
     assert await journal.recoverable(at=now, limit=10) == (ID,)
     taken = await journal.claim(ID, WORKER, lease_s=LEASE_S, at=now)

@@ -65,7 +65,9 @@ def asking(service: Service, name: str, *messages: dict[str, object], **settings
 @pytest.fixture
 def register(service: Service) -> Iterator[Callable[..., None]]:
     yield lambda url, **settings: registered(service, url, **settings)
-    httpx.delete(f"{service.url}/v1/mcp-servers/echo", headers=service.headers, trust_env=False).raise_for_status()
+    httpx.delete(
+        f"{service.url}/v1/mcp-servers/echo", headers=service.headers, trust_env=False, timeout=60
+    ).raise_for_status()
 
 
 @both
@@ -100,7 +102,10 @@ def test_files_of_a_remote_agent_are_results_and_artifacts_of_the_task_that_aske
         stream = told(service, name, "message:stream")
         limited = told(service, name, "message:send", acceptedOutputModes=["text/plain", "image/*"])["task"]
         listed = httpx.get(
-            f"{service.url}/a2a/v1/{name}/tasks?includeArtifacts=true", headers=A2A | service.headers, trust_env=False
+            f"{service.url}/a2a/v1/{name}/tasks?includeArtifacts=true",
+            headers=A2A | service.headers,
+            trust_env=False,
+            timeout=60,
         ).json()["tasks"]
     run = service.call("GET", f"/runs/{task['id']}")
     [message] = [
@@ -286,7 +291,7 @@ async def test_cards_are_signed_and_only_those_of_trusted_keys_are_used(tmp_path
     with serving(tmp_path / "home", **settings) as service:
         service.agent("inner", service.script("inner", a_turn("Noted.")))
         here = f"{service.url}/a2a/v1/inner"
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             keys = (await http.get(f"{here}/.well-known/jwks.json")).json()
             verify = create_signature_verifier(lambda *_: PyJWK.from_dict(keys["keys"][0]), ["ES256"])
             card = await A2ACardResolver(http, here).get_agent_card(signature_verifier=verify)

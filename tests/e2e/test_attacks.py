@@ -146,7 +146,7 @@ def their_file(service: Service) -> tuple[str, str]:
     """A thread of another organization and its only source, which that organization can read."""
     created = service.call("POST", "/organizations", {"name": "other"})
     headers = {"Authorization": f"Bearer {created['admin_key']['token']}"}
-    with httpx.Client(base_url=f"{service.url}/v1", headers=headers, trust_env=False) as they:
+    with httpx.Client(base_url=f"{service.url}/v1", headers=headers, trust_env=False, timeout=60) as they:
         thread = they.post("/threads").json()["id"]
         uploaded = they.post(f"/threads/{thread}/sources", files={"file": ("theirs.txt", THEIRS.encode())})
         assert uploaded.status_code == 201, uploaded.text

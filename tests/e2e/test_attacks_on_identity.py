@@ -54,7 +54,9 @@ def grants(people: People) -> int:
 def test_mix_up_every_answer_names_the_server_that_gave_it(
     people: People, ann: httpx.Client, client: RawClient
 ) -> None:
-    described = httpx.get(f"{people.service.url}/.well-known/oauth-authorization-server", trust_env=False).json()
+    described = httpx.get(
+        f"{people.service.url}/.well-known/oauth-authorization-server", trust_env=False, timeout=60
+    ).json()
     assert described["authorization_response_iss_parameter_supported"] is True
     for decision in ("allow", "deny"):
         answer = answer_of(people.consent(ann, client.url()).redirected(decision))
@@ -85,7 +87,9 @@ def test_token_substitution_a_token_opens_what_it_was_issued_for_and_nothing_els
     assert client.ping(access) == client.ping(access, "") == httpx.codes.OK
     assert client.ping(access, "?agent=other") == httpx.codes.UNAUTHORIZED, "another agent"
     assert client.ping(refresh) == httpx.codes.UNAUTHORIZED, "no token for tools"
-    api = httpx.get(f"{people.service.url}/v1/agents", headers={"Authorization": f"Bearer {access}"}, trust_env=False)
+    api = httpx.get(
+        f"{people.service.url}/v1/agents", headers={"Authorization": f"Bearer {access}"}, trust_env=False, timeout=60
+    )
     assert api.status_code == httpx.codes.UNAUTHORIZED, "no token for the API"
     another = a_client(people.service, name="Another")
     assert another.refresh(refresh).json()["error"] == "invalid_grant"
@@ -116,7 +120,9 @@ def test_open_redirect_no_request_sends_the_browser_to_what_the_client_has_not_r
         assert not page.has_redirect_location, url
         assert "refresh" not in page.headers, url
     for uri in ("javascript://evil.example/%0aalert(1)", "data://text/html,x", "http://evil.example/"):
-        refused = httpx.post(f"{people.service.url}/register", json={"redirect_uris": [uri]}, trust_env=False)
+        refused = httpx.post(
+            f"{people.service.url}/register", json={"redirect_uris": [uri]}, trust_env=False, timeout=60
+        )
         assert refused.json()["error"] == "invalid_redirect_uri"
 
 
@@ -163,7 +169,7 @@ def test_clickjacking_no_site_shows_the_consent_in_a_frame(
 def test_a_name_of_a_client_writes_nothing_into_the_page_of_the_consent(people: People, ann: httpx.Client) -> None:
     name = "<script>alert(1)</script>\u202e of your company"
     refused = {"client_name": name, "redirect_uris": ["http://127.0.0.1/"]}
-    answer = httpx.post(f"{people.service.url}/register", json=refused, trust_env=False)
+    answer = httpx.post(f"{people.service.url}/register", json=refused, trust_env=False, timeout=60)
     assert answer.json()["error"] == "invalid_client_metadata", "text that people do not see"
     page = ann.get(a_client(people.service, name="<script>alert(1)</script>").url())
     assert html.escape("<script>alert(1)</script>") in page.text
@@ -269,7 +275,7 @@ def test_with_another_authorization_server_only_its_tokens_for_the_gateway_are_t
         service.agent("reader", service.script("reader", a_turn("Hello.")))
         register(service, provider, audiences=[CLI_CLIENT, gateway])
         described = httpx.get(
-            f"{service.url}/.well-known/oauth-protected-resource/mcp?agent=reader", trust_env=False
+            f"{service.url}/.well-known/oauth-protected-resource/mcp?agent=reader", trust_env=False, timeout=60
         ).json()
         assert (described["resource"], described["authorization_servers"]) == (gateway, [provider.issuer])
         client = RawClient(service=service, client_id="none")
@@ -278,11 +284,11 @@ def test_with_another_authorization_server_only_its_tokens_for_the_gateway_are_t
         for_others = provider.tokens("bob")["id_token"]
         assert client.ping(for_others) == httpx.codes.UNAUTHORIZED, "it is for another audience"
         with httpx.Client(
-            base_url=service.url, headers={"Authorization": f"Bearer {for_others}"}, trust_env=False
+            base_url=service.url, headers={"Authorization": f"Bearer {for_others}"}, trust_env=False, timeout=60
         ) as bob:
             assert bob.get("/v1/agents").is_success, "which the API takes"
-        refused = httpx.post(f"{service.url}/mcp", trust_env=False).headers["www-authenticate"]
+        refused = httpx.post(f"{service.url}/mcp", trust_env=False, timeout=60).headers["www-authenticate"]
         assert "scope=" not in refused, "scopes are the other server's"
         for path in ("/.well-known/oauth-authorization-server", "/register"):
             method = "POST" if path == "/register" else "GET"
-            assert httpx.request(method, f"{service.url}{path}", trust_env=False).is_client_error
+            assert httpx.request(method, f"{service.url}{path}", trust_env=False, timeout=60).is_client_error

@@ -111,7 +111,7 @@ def test_what_is_unknown_or_misspelt_is_a_problem_with_a_code(
 )
 def test_a_wrong_key_is_refused_before_anything_is_read(service: Service, header: dict[str, str], code: str) -> None:
     headers = [(name.encode(), value.encode("latin-1")) for name, value in header.items()]
-    with httpx.Client(base_url=service.url, trust_env=False) as stranger:
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as stranger:
         for method, path in (("GET", "/v1/agents"), ("POST", "/v1/runs/wait"), ("GET", "/v1/runs/run_x/stream")):
             response = stranger.request(method, path, headers=headers, content=b"{rubbish")
             the_problem(response, 401, code)

@@ -363,6 +363,6 @@ def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_r
 
 def answers(port: int, path: str) -> bool:
     try:
-        return httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False).is_success
+        return httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=60).is_success
     except httpx.TransportError:
         return False

@@ -71,7 +71,9 @@ def test_a_drained_service_is_not_ready_answers_until_its_runs_end_and_stops(tmp
     with serving(tmp_path / "home") as service:
         run_id, _ = held_run(service, gate)
         drain = draining(service.home)
-        until(lambda: httpx.get(f"{service.url}/health/ready").status_code == 503, what="the service to drain")
+        until(
+            lambda: httpx.get(f"{service.url}/health/ready", timeout=60).status_code == 503, what="the service to drain"
+        )
         waiting = service.start_run("holder", "Later.")
         assert service.call("GET", f"/runs/{run_id}")["status"] == "in_progress"
         gate.touch()

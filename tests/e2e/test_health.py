@@ -90,17 +90,17 @@ def test_services_and_workers_say_that_the_database_was_upgraded_or_is_away_and_
         processes.work("worker", DRAGOMAN_METRICS_PORT=str(port))
         addresses = (service.url, f"http://127.0.0.1:{port}")
         for address in addresses:
-            assert httpx.get(f"{address}/health/ready").json() == {"status": "ready"}
+            assert httpx.get(f"{address}/health/ready", timeout=60).json() == {"status": "ready"}
         stands_at(databases.owner_url(url), "9999")
         for address in addresses:
             assert parts_of(httpx.get(f"{address}/health/ready", timeout=60)) == ["migrations"]
-            assert httpx.get(f"{address}/health/live").status_code == 200
+            assert httpx.get(f"{address}/health/live", timeout=60).status_code == 200
         stands_at(databases.owner_url(url), HEAD)
         server.stop("fast")
         try:
             for address in addresses:
                 assert "database" in parts_of(httpx.get(f"{address}/health/ready", timeout=60))
-                assert httpx.get(f"{address}/health/live").status_code == 200
+                assert httpx.get(f"{address}/health/live", timeout=60).status_code == 200
                 assert "dragoman_database_up 0.0" in httpx.get(f"{address}/metrics", timeout=60).text
         finally:
             server.start()

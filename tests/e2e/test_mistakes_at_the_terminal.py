@@ -10,6 +10,7 @@ import pytest
 
 from interfaces.cli.command_table import COMMANDS
 from tests.e2e.dragoman_here import DragomanHere
+from tests.e2e.processes import until
 from tests.e2e.service import a_turn, serving
 
 pytestmark = pytest.mark.requirement("U4")
@@ -242,8 +243,19 @@ def test_the_shell_completes_verbs_names_and_ids(place: Place) -> None:
             _DRAGOMAN_COMPLETE="complete_bash", COMP_WORDS=f"{words}", COMP_CWORD=place_of_last
         ).out.split()
 
+    def offered(words: str) -> list[str]:
+        """The shell offers nothing while the service has not answered within two seconds."""
+        found: list[str] = []
+
+        def is_offered() -> bool:
+            found[:] = completed(words)
+            return bool(found)
+
+        until(is_offered, what=words)
+        return found
+
     assert completed("dragoman run sh") == ["show"]
-    assert completed("dragoman agent show gu") == ["guide"]
-    assert completed("dragoman run --agent gu") == ["guide"]
-    assert completed("dragoman mcp test ti") == ["time"]
-    assert completed("dragoman run show run_") == [place.ids["RUN"]]
+    assert offered("dragoman agent show gu") == ["guide"]
+    assert offered("dragoman run --agent gu") == ["guide"]
+    assert offered("dragoman mcp test ti") == ["time"]
+    assert offered("dragoman run show run_") == [place.ids["RUN"]]

@@ -74,7 +74,7 @@ def things_that_go_wrong(service: Service, there: Outside) -> None:
         service.call("PATCH", "/mcp-servers/named", {"url": f"{there.url}/mcp{query}"}, expect=422)
     credentials = there.url.replace("://", f"://me:{UNSAVED}@")
     service.call("POST", "/mcp-servers", {**named, "slug": "clear", "url": credentials}, expect=422)
-    with httpx.Client(base_url=service.url, trust_env=False) as stranger:
+    with httpx.Client(base_url=service.url, trust_env=False, timeout=60) as stranger:
         stranger.get("/v1/agents", params={"api_key": service.key}, headers={"Authorization": f"Bearer {UNSAVED}"})
         stranger.get("/v1/agents", headers={"Authorization": f"Bearer {service.key}x"})
 

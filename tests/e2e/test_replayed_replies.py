@@ -202,7 +202,7 @@ def test_items_are_found_nowhere_but_at_the_provider_and_shown_reasoning_is_an_e
 
 def console_pages(service: Service, run_id: str) -> list[bytes]:
     """The page of a run and what it loads."""
-    with httpx.Client(base_url=service.url, trust_env=False, follow_redirects=True) as browser:
+    with httpx.Client(base_url=service.url, trust_env=False, follow_redirects=True, timeout=60) as browser:
         signed_in = browser.post("/console/sign-in", data={"key": service.key}, headers={"origin": service.url})
         assert signed_in.is_success, signed_in.text
         pages = [browser.get(f"/console/runs/{run_id}{end}") for end in ("", "/events")]

@@ -162,4 +162,6 @@ def test_only_the_token_of_an_identity_provider_opens_scim_until_it_is_revoked(s
     assert service.client.get("/users", headers={"Authorization": f"Bearer {second}"}).status_code == 401
     assert service.client.delete("/identity-providers/other/scim-token").status_code == 204
     assert scim(service, second, "GET", "/Users").status_code == 401
-    assert httpx.get(f"{service.url}/scim/v2/ServiceProviderConfig", trust_env=False).json()["patch"]["supported"]
+    assert httpx.get(f"{service.url}/scim/v2/ServiceProviderConfig", trust_env=False, timeout=60).json()["patch"][
+        "supported"
+    ]

@@ -50,12 +50,12 @@ def test_on_a_terminal_it_prints_a_link_that_signs_in_once_and_says_what_is_miss
         found = re.search(r"http://127\.0\.0\.1:\d+/console/sign-in/\S+", said)
         assert found is not None
         assert key not in found[0]
-        with httpx.Client(follow_redirects=True) as browser:
+        with httpx.Client(follow_redirects=True, timeout=60) as browser:
             assert "Sign in</button>" in browser.get(found[0]).text
             elsewhere = browser.post(found[0], headers={"origin": "https://attacker.example"})
             assert elsewhere.status_code == 403
             assert "<h1>Overview" in browser.post(found[0]).text
-        with httpx.Client(follow_redirects=True) as other:
+        with httpx.Client(follow_redirects=True, timeout=60) as other:
             refused = other.post(found[0])
             assert refused.status_code == 401
             assert "dragoman open" in refused.text
@@ -65,7 +65,7 @@ def test_the_command_open_makes_another_link(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:
         link = DragomanHere(tmp_path / "home").run("open").out.strip()
         assert link.startswith(f"{service.url}/console/sign-in/")
-        with httpx.Client(follow_redirects=True) as browser:
+        with httpx.Client(follow_redirects=True, timeout=60) as browser:
             assert "<h1>Overview" in browser.post(link).text
 
 

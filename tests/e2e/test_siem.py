@@ -59,7 +59,7 @@ def a_siem(port: int) -> Iterator[Siem]:
 
 
 def lag_s(url: str) -> float:
-    page = httpx.get(f"{url}/metrics", trust_env=False).text
+    page = httpx.get(f"{url}/metrics", trust_env=False, timeout=60).text
     [line] = [line for line in page.splitlines() if line.startswith("dragoman_siem_lag_seconds ")]
     return float(line.split()[1])
 

@@ -177,7 +177,7 @@ def _commands() -> list[list[str]]:
 async def named_through_the_gateway(session: Json, called: str) -> tuple[set[str], int]:
     """What a client is shown, and the code with which a call is refused."""
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {session['token']}"}) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {session['token']}"}, timeout=60) as http,
         Client(streamable_http_client(session["url"], http_client=http)) as client,
     ):
         names = {tool.name for tool in (await client.list_tools()).tools}
@@ -229,7 +229,7 @@ async def test_the_gateway_opens_exactly_the_nodes_of_a_session_until_the_run_en
 
 def _refusal(session: Json) -> int:
     headers = {"Authorization": f"Bearer {session['token']}", "Accept": "application/json, text/event-stream"}
-    with httpx2.Client(headers=headers) as http:
+    with httpx2.Client(headers=headers, timeout=60) as http:
         return http.post(session["url"], json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).status_code
 
 

@@ -23,7 +23,7 @@ from infrastructure.mcp.transports.remote import Endpoint, RemoteClient
 from tests.unit.llm.model_requests import a_request, all_events
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 LIMIT = 100_000
 MIB = 1024 * 1024
 

@@ -32,7 +32,7 @@ CONTEXT = json.loads(os.environ["MCP_CONFORMANCE_CONTEXT"])
 async def authorization_server_of(url: str) -> str:
     """What an admin writes down for the server: the authorization server that it names."""
     parts = urlsplit(url)
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         found = await client.get(f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource{parts.path}")
     return str(found.raise_for_status().json()["authorization_servers"][0])
 

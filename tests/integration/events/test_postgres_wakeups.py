@@ -11,7 +11,7 @@ from infrastructure.events.postgres_wakeups import MAX_PAYLOAD_BYTES, PostgresWa
 from infrastructure.events.row_notifications import RowNotifications
 from tests.databases import PostgresDatabases
 
-SOON_S = 10.0
+SOON_S = 60.0
 
 
 @pytest.fixture

@@ -84,7 +84,7 @@ async def supervision(
 ) -> AsyncIterator[Supervision]:
     async def relist(server: McpServer) -> None:
         on_behalf = ConnectionScope(organization_id=server.organization_id)
-        supervised.listed.append(await supervised.connections.discover(server, on_behalf, timeout_s=10))
+        supervised.listed.append(await supervised.connections.discover(server, on_behalf, timeout_s=60))
 
     async def tools_changed(server: McpServer) -> None:
         await supervised.connections.tools_changed(server)

@@ -26,7 +26,7 @@ def updating(first: int, second: int, meeting: threading.Barrier, runs: list[int
         runs.append(first)
         connection.execute(touch, {"id": f"thr_{first:026d}"})
         if runs.count(first) == 1:
-            meeting.wait(10)
+            meeting.wait(60)
         connection.execute(touch, {"id": f"thr_{second:026d}"})
 
     return unit

@@ -177,7 +177,7 @@ async def test_every_unit_whose_writing_connection_fails_is_told_and_the_writer_
     waiting = [asyncio.create_task(sqlite.write(unit, scope=SYSTEM)) for unit in units]
     await asyncio.sleep(0)
     gate.open()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         results = await asyncio.gather(*waiting, return_exceptions=True)
         assert await holder == "passed"
         assert [getattr(result, "code", None) for result in results] == ["storage_unavailable"] * 3
@@ -286,7 +286,7 @@ async def test_a_stop_that_is_cancelled_commits_the_waiting_units_and_ends(sqlit
 async def test_a_reader_whose_connection_fails_answers_and_goes_on(sqlite_files: SqliteFiles) -> None:
     database = SqliteDatabase(sqlite_files.fresh(), readers=1)
     await database.start()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         with pytest.raises(ServiceError) as failed:
             await database.read(closing_the_connection, scope=SYSTEM)
         assert failed.value.code == "storage_unavailable"

@@ -61,7 +61,7 @@ async def test_a_caller_that_leaves_while_its_unit_runs_still_has_it_committed_a
     with pytest.raises(asyncio.CancelledError):
         await caller
     gate.open()
-    await asyncio.wait_for(woken.wait(), 10)
+    await asyncio.wait_for(woken.wait(), 60)
     assert await thread_numbers(database) == [1]
 
 

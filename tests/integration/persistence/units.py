@@ -41,11 +41,11 @@ class Gate:
 
     def unit(self, connection: Connection) -> str:
         self._begun.set()
-        assert self._open.wait(10)
+        assert self._open.wait(60)
         return "passed"
 
     def wait_begun(self) -> None:
-        assert self._begun.wait(10)
+        assert self._begun.wait(60)
 
     def open(self) -> None:
         self._open.set()

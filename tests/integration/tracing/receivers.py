@@ -54,7 +54,7 @@ class LangfuseReceiver:
 
     def next_request(self) -> ReceivedRequest:
         """The next export, awaited for at most ten seconds."""
-        return self._requests.get(timeout=10)
+        return self._requests.get(timeout=60)
 
     def spans(self, count: int) -> list[ReceivedSpan]:
         """That many spans, from as many exports as it takes."""

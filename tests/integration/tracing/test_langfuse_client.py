@@ -183,7 +183,7 @@ async def test_closing_sends_what_is_still_queued() -> None:
         tracer = a_langfuse_tracer(receiver.url, sender=partial(ObservationSender, collect_s=3_600))
         for index in range(200):
             tracer.tool_call(an_mcp_call(index=index))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await tracer.close()
 
         spans = await asyncio.to_thread(receiver.spans, 200)
