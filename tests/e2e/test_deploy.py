@@ -26,6 +26,8 @@ from tests.integration.mcp.parts import free_port
 
 DEPLOY = ROOT / "docs" / "deploy"
 UNITS = ("dragoman.service", "dragoman-worker@.service")
+IMAGE_S = 300.0
+"""How long the service in the image may take: its first start compiles what it imports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,7 @@ def test_what_the_containerfile_builds_serves_and_its_health_check_sees_it(conte
         command, cwd=tmp_path, env=clean(**settings), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         try:
-            until(lambda: process.poll() is not None or healthy(), what="the service in the image")
+            until(lambda: process.poll() is not None or healthy(), IMAGE_S, what="the service in the image")
             key = (tmp_path / "data" / "admin.key").read_text(encoding="utf-8").strip()
             url = f"http://127.0.0.1:{port}"
             headers = {"Authorization": f"Bearer {key}"}
