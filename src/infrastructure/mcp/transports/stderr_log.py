@@ -4,6 +4,8 @@ process."""
 DEFAULT_STDERR_BYTES = 64 * 1024
 _OWN_LOG_BYTES = 8 * 1024
 _LONGEST_LINE = 32 * 1024
+_REMARK = b"[dragoman] "
+_LEFT_OUT = _REMARK + b"a line of more than 32 KiB is left out"
 
 
 class StderrLog:
@@ -25,7 +27,7 @@ class StderrLog:
     def note(self, line: str) -> None:
         """Append a marked remark of Dragoman."""
         start = b"" if not self._bytes or self._bytes.endswith(b"\n") else b"\n"
-        self.append(start + f"[dragoman] {line}\n".encode(errors="replace"))
+        self.append(start + _REMARK + line.encode(errors="replace") + b"\n")
 
     def text(self) -> str:
         """The stored text, with invalid UTF-8 replaced, from the beginning of a line: a part of a
@@ -53,9 +55,12 @@ class CopyingLog(StderrLog):
     def append(self, data: bytes) -> None:
         super().append(data)
         *ended, begun = data.split(b"\n")
-        for rest in ended:
-            self._begin(rest)
-            self._pass_on()
+        if ended:
+            self._begin(ended[0])
+            ended[0] = _LEFT_OUT if self._is_too_long else bytes(self._begun)
+            self._also.append(b"\n".join([_LEFT_OUT if len(line) > _LONGEST_LINE else line for line in ended]) + b"\n")
+            self._begun.clear()
+            self._is_too_long = False
         self._begin(begun)
 
     def finish(self) -> None:
@@ -69,11 +74,3 @@ class CopyingLog(StderrLog):
             self._begun.clear()
         else:
             self._begun += part
-
-    def _pass_on(self) -> None:
-        if self._is_too_long:
-            self._also.note(f"a line of more than {_LONGEST_LINE // 1024} KiB is left out")
-        else:
-            self._also.append(bytes(self._begun) + b"\n")
-        self._begun.clear()
-        self._is_too_long = False
