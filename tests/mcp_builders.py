@@ -13,9 +13,10 @@ from domain.mcp.server import Credentials, McpServer, McpServerConfig, McpServer
 from domain.secrets.secret import SecretRef
 from domain.tools.tool import McpBinding, Tool
 from infrastructure.identity.signing_keys import fault_of_signing_key
+from infrastructure.mcp.oauth.grants import Grant, OAuthClient
 from infrastructure.mcp.transports.certificates import read_certificates
 from infrastructure.runtime.public_address import ListeningAddress
-from tests.builders import ORG, OTHER_ORG, SERVER, START, a_server, a_tool, an_organization
+from tests.builders import ORG, OTHER_ORG, SERVER, START, a_server, a_tool, after, an_organization
 from tests.doubles.authorizer import InMemoryAuthorizer
 from tests.doubles.organizations import InMemoryOrganizationStore
 from tests.doubles.secrets import InMemorySecretStore
@@ -111,4 +112,26 @@ def certificates_of(state: InMemoryState) -> ServerCertificates:
         read=read_certificates,
         fault_of_key=fault_of_signing_key,
         clock=FixedClock(),
+    )
+
+
+def a_grant() -> Grant:
+    """Tokens of an authorization server."""
+    client = OAuthClient(
+        client_id="registered",
+        auth_method="client_secret_basic",
+        secret="client-s3cret",
+        redirect_uri="https://here/back",
+    )
+    return Grant(
+        binding="b1",
+        issuer="https://auth.example.org",
+        resource="https://mcp.example.org/mcp",
+        token_endpoint="https://auth.example.org/token",
+        client=client,
+        scope="a b",
+        obtained_at=after(1),
+        expires_at=after(3601),
+        access_token="access-s3cret",
+        refresh_token="refresh-s3cret",
     )

@@ -13,7 +13,7 @@ from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from infrastructure.mcp.oauth.grants import GrantOwner
 from tests.builders import ORG, OTHER_ORG, after, an_audit_event
 from tests.contract.stores import Stores
-from tests.mcp_builders import PERSON_SERVER, a_secrets_server
+from tests.mcp_builders import PERSON_SERVER, a_grant, a_secrets_server
 from tests.people_builders import USER, a_user
 from tests.refusals import refused
 
@@ -46,15 +46,22 @@ async def test_what_a_person_gave_comes_back_exactly_and_to_them_only(filled: St
         assert await filled.person_secrets.load(other) is None
 
 
-async def test_the_servers_for_which_a_person_gave_secrets_are_found_until_they_are_removed(filled: Stores) -> None:
+@pytest.mark.parametrize("what", ["secrets", "tokens"])
+async def test_the_servers_for_which_something_of_a_person_is_stored_are_found_until_it_is_removed(
+    filled: Stores, what: str
+) -> None:
     async def found(organization_id: OrganizationId = ORG, person_id: UserId = USER) -> frozenset[McpServerId]:
         return await filled.person_secrets.servers(organization_id, person_id)
 
     assert await found() == frozenset()
-    await filled.person_secrets.save(OWNER, lambda _: GIVEN)
+    if what == "secrets":
+        await filled.person_secrets.save(OWNER, lambda _: GIVEN)
+    else:
+        assert await filled.oauth.save(GrantOwner(*OWNER), a_grant())
     assert await found() == {PERSON_SERVER}
     assert await found(OTHER_ORG) == await found(person_id=OTHER) == frozenset()
-    await filled.person_secrets.remove(OWNER)
+    removed = filled.person_secrets.remove(OWNER) if what == "secrets" else filled.oauth.remove(GrantOwner(*OWNER))
+    assert await removed
     assert await found() == frozenset()
 
 

@@ -4,14 +4,16 @@ from application.mcp.account_secrets import GiveSecrets
 from domain.identity.user import UserStatus
 from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
+from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.state import InMemoryState
 
 
 class InMemoryPersonSecretStore:
-    """The `PersonSecretStore` port, over shared in-memory tables."""
+    """The `PersonSecretStore` port, over shared in-memory tables, and the grants of `oauth`."""
 
-    def __init__(self, state: InMemoryState) -> None:
+    def __init__(self, state: InMemoryState, oauth: InMemoryOAuthStore | None = None) -> None:
         self._state = state
+        self._oauth = oauth
         self.given: dict[AccountOwner, GivenSecrets] = {}
 
     async def load(self, owner: AccountOwner) -> GivenSecrets | None:
@@ -21,9 +23,10 @@ class InMemoryPersonSecretStore:
         return owner in self.given
 
     async def servers(self, organization_id: OrganizationId, person_id: UserId) -> frozenset[McpServerId]:
+        granted = () if self._oauth is None else (owner for owner, _ in self._oauth.grants)
         return frozenset(
             owner.server_id
-            for owner in self.given
+            for owner in (*self.given, *granted)
             if (owner.organization_id, owner.person_id) == (organization_id, person_id)
         )
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.e2e.harm import unharmed
 from tests.e2e.processes import resident_bytes, until
-from tests.e2e.servers.flooding_server import KINDS
+from tests.e2e.servers.flooding_server import KINDS, KINDS_OVER_STDIO
 from tests.e2e.servers.heavy_server import KINDS as HEAVY_KINDS
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, serving
 
@@ -47,7 +47,7 @@ def test_a_server_that_says_something_without_end_delays_nobody_and_fills_no_mem
     with serving(tmp_path / "home") as service:
         service.call("GET", "/agents")
         before = resident_bytes(service.process.pid)
-        for kind in KINDS:
+        for kind in KINDS_OVER_STDIO if transport == "stdio" else KINDS:
             with flooding(kind, transport) as settings:
                 unharmed(service, partial(_flood, service, kind, count(), settings), memory=MOST_BYTES)
             grown = resident_bytes(service.process.pid, peak=True) - before

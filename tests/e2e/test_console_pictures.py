@@ -124,6 +124,7 @@ def check_a_faulty_workflow(page: Page) -> None:
     expect(page.locator("#verdict:not([data-checking])")).to_have_text("2 faults")
     page.get_by_role("button", name="Canvas").click()
     page.locator('[data-node="publish"] button').click()
+    expect(page.locator("#verdict")).to_have_css("opacity", "1")
 
 
 def choose_an_agent(page: Page) -> None:
@@ -178,9 +179,9 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
         "quarantine": Picture(path="/console/servers/catalog", text="Waiting for approval", height=690),
         "workflows": Picture(path="/console/workflows", text="release", height=430),
         "workflow": Picture(path=workflow, text="collect"),
-        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=680),
+        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=780),
         "workflow-faults": Picture(
-            path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow, height=780
+            path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow, height=940
         ),
         "workflow-run": Picture(path=run, text="Shall these notes go out?", height=1_200 if phone else 940),
         "usage": Picture(path="/console/usage", text="analyst", height=1_000),

@@ -45,7 +45,7 @@ export interface components {
             server_id: string;
             /** @description Whether runs that the caller starts can use the server. */
             connected: boolean;
-            /** @description Whether the server is used with each person's own account. If not, what is stored is left from when it was. */
+            /** @description Whether the server uses each person's own account. If false, the caller can only delete what is stored. */
             used: boolean;
             /** @description Whether tokens or secrets of the caller are stored, which can be deleted. */
             stored: boolean;
@@ -67,7 +67,7 @@ export interface components {
             scope: string | null;
             /** @description When the authorization server last issued a token, or when the caller gave the secrets. */
             renewed_at: string | null;
-            /** @description The page where the caller connects the account, or renews it, or gives the secrets, in a browser. */
+            /** @description If `used`, the page where the caller connects the account, or renews it, or gives the secrets, in a browser. */
             link: string;
         };
         /**

@@ -35,7 +35,7 @@ class PersonSecretStore(Protocol):
         ...
 
     async def servers(self, organization_id: OrganizationId, person_id: UserId) -> frozenset[McpServerId]:
-        """The servers for which tokens or secrets of the person are stored."""
+        """The servers for which tokens or secrets of the person, active or not, are stored."""
         ...
 
     async def save(self, owner: AccountOwner, decide: GiveSecrets) -> bool:

@@ -1,6 +1,6 @@
 """ListAccounts: the MCP servers that the caller uses, used, or may use with their own account."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from application.mcp.account_secrets import PersonSecretStore
 from application.mcp.account_server import account_link
@@ -17,10 +17,10 @@ from domain.mcp.server import Credentials, McpServer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedAccount:
-    """`account` is None until the person connects theirs, at `link`. `is_stored` says whether
-    tokens or secrets of the person are stored, also of an account that is not used any more.
-    `address` is what gets its secrets, and `offer` names that with all its settings, as it is
-    now."""
+    """`account` is None until the person connects theirs, at `link`, and if it is not used any
+    more. `is_stored` says whether tokens or secrets of the person are stored, also of such an
+    account. `address` is what gets its secrets, and `offer` names that with all its settings, as it
+    is now."""
 
     server: McpServer
     account: Account | None
@@ -29,8 +29,8 @@ class ListedAccount:
 
     @property
     def is_used(self) -> bool:
-        """Whether the server is used with each person's own account: an account of before may be
-        left."""
+        """Whether the server is used with each person's own account; False for one that became
+        the organization's."""
         return self.server.config.credentials is Credentials.PERSON
 
     @property
@@ -45,7 +45,7 @@ class ListedAccount:
     @property
     def is_connected(self) -> bool:
         """Whether runs of the person can use the server."""
-        return self.is_used and self.account is not None and self.sign_in_with is None
+        return self.account is not None and self.sign_in_with is None
 
     @property
     def address(self) -> str:
@@ -94,10 +94,13 @@ class ListAccounts:
             [
                 ListedAccount(
                     server=server,
-                    account=await self._authorizer.account(replace(server, person_id=person_id)),
+                    account=await self._account(server.acting_for(person_id)),
                     is_stored=server.id in stored,
                     link=account_link(self._address, server),
                 )
                 for server in sorted(servers, key=lambda each: each.config.slug)
             ]
         )
+
+    async def _account(self, server: McpServer) -> Account | None:
+        return None if server.person_id is None else await self._authorizer.account(server)

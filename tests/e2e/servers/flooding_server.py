@@ -13,6 +13,8 @@ from itertools import count
 from typing import Any
 
 KINDS = ("unread", "pings", "questions", "logs", "changes", "invalid", "noise", "ids", "answers", "large")
+KINDS_OVER_STDIO = (*KINDS, "stderr")
+"""Of the last, the blank lines are on its error output."""
 ONLY_IN_EVENTS = {"noise": b":\n\n", "ids": b"id: 1\n\n"}
 """Events without a message; over stdio these kinds are blank lines."""
 _AT_ONCE = 500
@@ -84,9 +86,10 @@ def over_stdio(kind: str) -> None:
             break
     if kind != "unread":
         threading.Thread(target=read_to_the_end, daemon=True).start()
+    flooded = sys.stderr.buffer if kind == "stderr" else out
     for lines in flood(kind):
-        out.write(b"\n".join(lines) + b"\n")
-        out.flush()
+        flooded.write(b"\n".join(lines) + b"\n")
+        flooded.flush()
 
 
 def read_to_the_end() -> None:

@@ -9,18 +9,24 @@ from typing import TypeVar
 import pytest
 
 from application.mcp.authorization import AuthorizationAnswer, AuthorizedServer
+from application.mcp.list_accounts import ListAccounts
 from application.mcp.ports import ConnectionScope, McpFailure, McpFailureKind, ServerState
 from domain.errors import ServiceError
 from domain.identity.user import UserStatus
 from domain.ids import ApiKeyId, UserId
+from domain.mcp.auth import AuthorizationCodeAuth, BearerAuth, ServerAuth
 from domain.mcp.server import Credentials, Isolation, McpServer
+from domain.secrets.secret import SecretRef
 from infrastructure.mcp.connections.pool import SdkMcpConnections
 from infrastructure.mcp.oauth.grants import grant_owner
 from infrastructure.mcp.oauth.parts import OAuthParts
+from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, RUN, THREAD
+from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.person_secrets import InMemoryPersonSecretStore
 from tests.integration.mcp.oauth_world import BY_PERSON, World, oauth_world
 from tests.integration.mcp.parts import a_call, sdk_connections, text_of, until
-from tests.people_builders import a_user
+from tests.people_builders import a_person, a_user
 from tests.refusals import refused
 
 pytestmark = pytest.mark.requirement("P3")
@@ -212,3 +218,30 @@ async def test_a_second_consent_says_that_there_was_one_before() -> None:
         first = await connected(world, server, ANN)
         second = await connected(world, server, ANN)
         assert (first.had_grant, second.had_grant) == (False, True)
+
+
+@pytest.mark.parametrize("auth", [None, BearerAuth(token=SecretRef(name="TOKEN")), AuthorizationCodeAuth()])
+async def test_what_is_left_at_a_server_that_became_the_organizations_is_listed_until_it_is_disconnected(
+    auth: ServerAuth | None,
+) -> None:
+    async with oauth_world() as world:
+        server = of_each(world)
+        await connected(world, server, ANN)
+        authorizer = world.oauth.authorizer
+        listing = ListAccounts(
+            servers=InMemoryMcpServerStore(world.state),
+            authorizer=authorizer,
+            person_secrets=InMemoryPersonSecretStore(world.state, world.store),
+            address=ListeningAddress("https://here"),
+        )
+
+        async def listed(person: UserId) -> list[tuple[bool, bool, bool]]:
+            accounts = await listing.execute(a_person(id=person))
+            return [(each.is_used, each.is_stored, each.is_connected) for each in accounts]
+
+        assert (await listed(ANN), await listed(BEN)) == ([(True, True, True)], [(True, False, False)])
+        changed = replace(server, config=replace(server.config, auth=auth, credentials=Credentials.ORGANIZATION))
+        world.state.servers[server.id] = changed
+        assert (await listed(ANN), await listed(BEN)) == ([(False, True, False)], [])
+        assert await authorizer.disconnect(replace(changed, person_id=ANN))
+        assert await listed(ANN) == []

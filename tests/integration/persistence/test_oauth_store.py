@@ -14,7 +14,6 @@ from infrastructure.mcp.oauth.grants import (
     CLAIM_LASTS,
     Grant,
     GrantOwner,
-    OAuthClient,
     OAuthStore,
     PendingAuthorization,
 )
@@ -26,26 +25,14 @@ from infrastructure.secrets.secret_box import SecretBox
 from tests.builders import KEY, ORG, OTHER_ORG, SERVER, START, a_server, after, an_audit_event
 from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.state import InMemoryState
+from tests.mcp_builders import a_grant
 from tests.people_builders import a_user
 
 pytestmark = pytest.mark.requirement("B12")
 
 OWNER = GrantOwner(ORG, SERVER)
-CLIENT = OAuthClient(
-    client_id="registered", auth_method="client_secret_basic", secret="client-s3cret", redirect_uri="https://here/back"
-)
-GRANT = Grant(
-    binding="b1",
-    issuer="https://auth.example.org",
-    resource="https://mcp.example.org/mcp",
-    token_endpoint="https://auth.example.org/token",
-    client=CLIENT,
-    scope="a b",
-    obtained_at=after(1),
-    expires_at=after(3601),
-    access_token="access-s3cret",
-    refresh_token="refresh-s3cret",
-)
+GRANT = a_grant()
+CLIENT = GRANT.client
 PENDING = PendingAuthorization(
     organization_id=ORG,
     server_id=SERVER,

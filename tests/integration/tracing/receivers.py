@@ -53,7 +53,7 @@ class LangfuseReceiver:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def next_request(self) -> ReceivedRequest:
-        """The next export, awaited for at most ten seconds."""
+        """The next export, awaited for at most a minute."""
         return self._requests.get(timeout=60)
 
     def spans(self, count: int) -> list[ReceivedSpan]:

@@ -3036,7 +3036,7 @@ class AccountView(TypedDict):
     connected: bool
     """Whether runs that the caller starts can use the server."""
     used: bool
-    """Whether the server is used with each person's own account. If not, what is stored is left from when it was."""
+    """Whether the server uses each person's own account. If false, the caller can only delete what is stored."""
     stored: bool
     """Whether tokens or secrets of the caller are stored, which can be deleted."""
     sign_in_with: str | None
@@ -3056,7 +3056,7 @@ class AccountView(TypedDict):
     renewed_at: str | None
     """When the authorization server last issued a token, or when the caller gave the secrets."""
     link: str
-    """The page where the caller connects the account, or renews it, or gives the secrets, in a browser."""
+    """If `used`, the page where the caller connects the account, or renews it, or gives the secrets, in a browser."""
 
 
 class AddRegistryServerBody(TypedDict):

@@ -21,7 +21,7 @@ account_app = typer.Typer(
 
 @account_app.command("list", epilog="Example: dragoman account list --json")
 def list_accounts(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the MCP servers that you use with your own account."""
+    """List the MCP servers that you use, or used, with your own account."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
@@ -111,6 +111,6 @@ def _shown(variable: tuple[str, WriteOnlyView]) -> str:
 async def _account(api: ServiceApi, slug: str) -> AccountView:
     listed = entries_of(AccountView, await api.get(path_to("me", "accounts")))
     found = next((each for each in listed if slug in (each["server"], each["server_id"])), None)
-    if found is None:
+    if found is None or not found["used"]:
         raise CommandFailure(f"No MCP server {slug!r} is used with your own account. See `dragoman account list`.")
     return found

@@ -35,8 +35,8 @@ async def show_accounts(
     list_accounts: NamedDependency[ListAccounts],
     server: FromQuery[str] = "",
 ) -> Response[str]:
-    """All servers that are used with each person's account; `server` is the one that a link asks to
-    connect."""
+    """All servers that are used with each person's account, and those where something of the
+    caller's is left. `server` is the one that a link asks to connect."""
     is_person = request.principal.person_id is not None
     accounts = await list_accounts.execute(request.principal) if is_person else ()
     context = {"accounts": accounts, "wanted": server, "is_person": is_person}

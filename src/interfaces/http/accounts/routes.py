@@ -21,7 +21,8 @@ TAG = Tag(name="Accounts", description="The caller's own accounts at MCP servers
 async def list_accounts(request: ApiRequest, list_accounts: NamedDependency[ListAccounts]) -> AccountList:
     """For people who signed in, with any role. The MCP servers with `credentials` `person`, each
     with the page where the caller connects their account: in a browser, because the caller consents
-    there. Also those for which something of the caller is stored from when they had it."""
+    there. The list also has servers that do not use personal accounts any more, if tokens or
+    secrets of the caller are still stored for them."""
     return {"data": [account_view(each) for each in await list_accounts.execute(request.principal)]}
 
 

@@ -16,7 +16,7 @@ class AccountView(TypedDict):
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
     used: Annotated[
         bool,
-        "Whether the server is used with each person's own account. If not, what is stored is left from when it was.",
+        "Whether the server uses each person's own account. If false, the caller can only delete what is stored.",
     ]
     stored: Annotated[bool, "Whether tokens or secrets of the caller are stored, which can be deleted."]
     sign_in_with: Annotated[
@@ -39,7 +39,8 @@ class AccountView(TypedDict):
         Timestamp | None, "When the authorization server last issued a token, or when the caller gave the secrets."
     ]
     link: Annotated[
-        str, "The page where the caller connects the account, or renews it, or gives the secrets, in a browser."
+        str,
+        "If `used`, the page where the caller connects the account, or renews it, or gives the secrets, in a browser.",
     ]
 
 

@@ -10,6 +10,7 @@ from application.mcp.list_accounts import ListAccounts, ListedAccount
 from domain.ids import McpServerId, UserId
 from domain.mcp.auth import TokenExchangeAuth
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
+from domain.mcp.server import Credentials, McpServer
 from infrastructure.runtime.public_address import ListeningAddress
 from tests.builders import ORG, START, a_server
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
@@ -25,16 +26,24 @@ pytestmark = pytest.mark.requirement("P3")
 ACCOUNT = Account(issuer=ISSUER, scope="read", renewed_at=START)
 
 
+class OfPersons(InMemoryAuthorizer):
+    """Is not asked for accounts of the organization: those servers may have none."""
+
+    async def account(self, server: McpServer) -> Account | None:
+        assert server.config.credentials is Credentials.PERSON
+        return await super().account(server)
+
+
 def listing(*connected: UserId, gave: UserId | None = None, to: McpServerId | None = None) -> ListAccounts:
     """Of `files`, which all use with an account of the organization, and `tickets`, which these
-    persons have connected. One of them `gave` secrets to a server."""
+    persons have connected. Something of one of them, who `gave` it, is stored for a server."""
     server = a_person_server()
     state = a_state_with_servers(a_server(), server)
     secrets = InMemoryPersonSecretStore(state)
     if gave is not None:
         given = GivenSecrets(binding="b", revision="rev_1", given_at=START, values={"token": "s3cret"})
         secrets.given[AccountOwner(ORG, to or server.id, gave)] = given
-    authorizer = InMemoryAuthorizer(expires_at=START)
+    authorizer = OfPersons(expires_at=START)
     authorizer.accounts = {(server.id, person): ACCOUNT for person in connected}
     return ListAccounts(
         servers=InMemoryMcpServerStore(state),
@@ -77,12 +86,10 @@ async def test_what_others_have_connected_is_not_shown() -> None:
 
 
 async def test_what_is_left_from_when_a_server_was_used_with_each_persons_account_is_listed() -> None:
-    listed = {
-        each.server.config.slug: each for each in await listing(USER, gave=USER, to=a_server().id).execute(a_person())
-    }
+    listed = {each.server.config.slug: each for each in await listing(gave=USER, to=a_server().id).execute(a_person())}
     assert [(slug, each.is_used, each.is_stored, each.is_connected) for slug, each in listed.items()] == [
         ("files", False, True, False),
-        ("tickets", True, False, True),
+        ("tickets", True, False, False),
     ]
 
 

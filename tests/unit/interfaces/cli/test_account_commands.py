@@ -48,6 +48,10 @@ def test_what_is_left_of_an_account_is_listed_as_not_used_any_more() -> None:
     left = {**TICKETS, "used": False, "stored": True}
     service = FakeService().on("GET", "/v1/me/accounts", {"data": [left]})
     assert "not used any more" in service.run("account", "list").out
+    for command in (("connect", "tickets"), ("set", "tickets"), ("set", "tickets", "token")):
+        refused = service.run("account", *command, typed=("s3cret",))
+        assert (refused.exit_code, "No MCP server 'tickets' is used with your own account" in refused.err) == (1, True)
+    assert {request.method for request in service.requests} == {"GET"}
 
 
 def test_no_accounts_are_said_to_be_none() -> None:

@@ -3,6 +3,8 @@
 import tracemalloc
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from infrastructure.mcp.transports.stderr_log import CopyingLog, StderrLog
 
@@ -23,10 +25,45 @@ def test_lines_of_processes_are_not_mixed_up_in_the_log_of_the_server() -> None:
     assert shared.text().splitlines() == [
         "token=s3cret-of-ann",
         "token=other-of-ben",
+        "last",
         "next",
         "[dragoman] it ended",
-        "last",
     ]
+
+
+@pytest.mark.parametrize("begun", [b"token=s3cr", b"#" * 33_000 + b"s3cr"], ids=["short", "too long"])
+def test_a_remark_does_not_cut_the_line_in_progress(begun: bytes) -> None:
+    shared = StderrLog()
+    log = CopyingLog(shared)
+    log.note("it begins")
+    log.append(begun)
+    log.note("it is slow")
+    log.append(b"et42\nlast\n")
+    log.note("it ended")
+    line = (begun + b"et42").decode()
+    passed = line if len(line) < 32_768 else "[dragoman] a line of more than 32 KiB is left out"
+    expected = ["[dragoman] it begins", passed, "[dragoman] it is slow", "last", "[dragoman] it ended"]
+    assert shared.text().splitlines() == expected
+    assert "s3cr\n" not in log.text()
+    assert not log.text().startswith("et42")
+
+
+@given(st.lists(st.binary(max_size=40_000) | st.sampled_from([b"\n", b"\n\n", b"#" * 32_768, b"#" * 32_769])))
+def test_lines_are_the_same_in_whatever_parts_they_arrive(chunks: list[bytes]) -> None:
+    kept: list[bytes] = []
+
+    class Also(StderrLog):
+        def append(self, data: bytes) -> None:
+            kept.append(data)
+
+    log = CopyingLog(Also())
+    for chunk in chunks:
+        log.append(chunk)
+    log.finish()
+    *lines, rest = b"".join(chunks).split(b"\n")
+    lines += [rest] if rest else []
+    left_out = b"[dragoman] a line of more than 32 KiB is left out"
+    assert b"".join(kept).split(b"\n")[:-1] == [left_out if len(line) > 32_768 else line for line in lines]
 
 
 @pytest.mark.parametrize("chunk_bytes", [1024, 4000, 65536])
