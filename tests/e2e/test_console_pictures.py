@@ -139,13 +139,13 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
     workflow, run = f"/console/workflows/{company.workflow}", f"/console/workflows/runs/{company.workflow_run}"
     return {
         "overview": Picture(path="/console", text="Latest runs", before=see_the_charts, height=600),
-        "inbox": Picture(path=f"/console/inbox?item=approval:{approval}", text="Customer 4711", height=610),
+        "inbox": Picture(path=f"/console/inbox?item=approval:{approval}", text="Customer 4711", height=590),
         "runs": Picture(path="/console/runs", text="waiting for a person", height=520),
         "run": Picture(
             path=f"/console/runs/{company.finished}",
             text="It has been getting better since.",
             before=unfold_timeline,
-            height=930,
+            height=780,
         ),
         "compare": Picture(path="/console/runs", text="And last week?", before=compare_two, height=860),
         "approval": Picture(
@@ -179,9 +179,9 @@ def pictures(company: Company, *, phone: bool) -> dict[str, Picture]:
         "quarantine": Picture(path="/console/servers/catalog", text="Waiting for approval", height=690),
         "workflows": Picture(path="/console/workflows", text="release", height=430),
         "workflow": Picture(path=workflow, text="collect"),
-        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=780),
+        "workflow-edit": Picture(path=f"{workflow}/edit", text="Edit release", before=choose_an_agent, height=680),
         "workflow-faults": Picture(
-            path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow, height=940
+            path=f"{workflow}/edit", text="Edit release", before=check_a_faulty_workflow, height=780
         ),
         "workflow-run": Picture(path=run, text="Shall these notes go out?", height=1_200 if phone else 940),
         "usage": Picture(path="/console/usage", text="analyst", height=1_000),
