@@ -21,7 +21,7 @@ account_app = typer.Typer(
 
 @account_app.command("list", epilog="Example: dragoman account list --json")
 def list_accounts(context: typer.Context, as_json: JsonFlag = False) -> None:
-    """List the MCP servers that you use, or used, with your own account."""
+    """List your accounts at MCP servers, connected or not."""
     session = session_of(context)
 
     async def show(api: ServiceApi) -> None:
