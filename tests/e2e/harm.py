@@ -25,8 +25,8 @@ MEMORY = 64 * 1024 * 1024
 
 
 def unharmed(service: Service, attack: Callable[[], Result], *, memory: int = MEMORY) -> Result:
-    """What the attack returns, which harms nobody. It is made once more if others waited too long
-    during it: what other programs did to the machine passes."""
+    """Make the attack, and return its result. Fails if it harms others. If they waited too long,
+    the attack is made once more, because other programs may have been using the machine."""
     before = resident_bytes(service.process.pid, peak=True)
     bound_s = BOUND_S * slowness()
     result, busy_s, waited_s = _beside(service, attack)
