@@ -18,6 +18,7 @@ class CountedBody:
 
     - Once it is decoded, only its bytes are kept: when its reader waits for the client to leave, or
       the response starts.
+    - `is_awaited`: whether its reader waits for the client now.
     """
 
     def __init__(self, receive: Receive, hold: Hold) -> None:
@@ -25,14 +26,19 @@ class CountedBody:
         self._hold = hold
         self._size = 0
         self._is_whole = False
+        self.is_awaited = False
 
     async def receive(self) -> HTTPReceiveMessage:
         """The next part. Raises UNAVAILABLE `too_much_in_progress` when there is no room for it."""
-        if self._is_whole:
+        is_arriving = not self._is_whole
+        if not is_arriving:
             self.decoded()
-            return cast(HTTPReceiveMessage, await self._receive())
-        message = cast(HTTPReceiveMessage, await self._receive())
-        if message["type"] == "http.request":
+        self.is_awaited = True
+        try:
+            message = cast(HTTPReceiveMessage, await self._receive())
+        finally:
+            self.is_awaited = False
+        if is_arriving and message["type"] == "http.request":
             self._size += len(message["body"])
             self._is_whole = not message["more_body"]
             if not self._hold.grow(self._size if self._is_whole else self._size // _DECODED):

@@ -87,7 +87,7 @@ class Inbound:
         try:
             if connection.reading.completed < number:
                 with self._bodies.open() as hold:
-                    body = CountedBody(receive, hold)
+                    body = connection.body = CountedBody(receive, hold)
                     send = connection.closing_send(number, scope, send, body)
                     await self._app(scope, cast(Receive, body.receive), send)
             else:
@@ -97,6 +97,7 @@ class Inbound:
                 raise
         finally:
             connection.answered += 1
+            connection.body = None
 
     def admit(self, connection: "_Connection", peer: str) -> bool:
         """Whether one more connection is allowed. It occupies a slot until `release`."""
@@ -154,12 +155,13 @@ class Inbound:
 
 class _Connection(asyncio.Protocol):
     """A client's connection with uvicorn's protocol behind it. `begun` and `answered` count
-    requests."""
+    requests; `body` is that of a request that is served and may still be arriving."""
 
     def __init__(self, inbound: Inbound, make: Callable[[dict[str, Any]], HttpToolsProtocol]) -> None:
         self.reading = RequestReading()
         self.address = ""
         self.begun = self.answered = 0
+        self.body: CountedBody | None = None
         self._started = self._discarded = 0
         self._inbound = inbound
         self._make = make
@@ -237,8 +239,7 @@ class _Connection(asyncio.Protocol):
     def look(self, now: float) -> None:
         """Close the connection if its client exceeds a timeout."""
         reading, mark = self.reading, (self.reading.begun, self.reading.phase, self.answered)
-        is_waiting_for_us = reading.phase is Phase.BODY and not self._transport.is_reading()
-        if mark != self._mark or is_waiting_for_us or self._is_closing:
+        if mark != self._mark or self._is_waiting_for_us or self._is_closing:
             self._mark, self._since = mark, now
             reading.body = 0
             return
@@ -251,6 +252,15 @@ class _Connection(asyncio.Protocol):
             self._refuse(408, "head_timeout", "The request head did not arrive in time.", is_answerable=is_alone)
         elif reading.phase is Phase.BETWEEN and self.answered == reading.headed and waited_s > self._idle_limit_s:
             self._close()
+
+    @property
+    def _is_waiting_for_us(self) -> bool:
+        """Whether a body does not arrive because the service does not read it: it has received as
+        much as it keeps, or has not come to it yet and not begun a response either."""
+        if self.reading.phase is not Phase.BODY:
+            return False
+        is_to_be_read = self.body is not None and not self.body.is_awaited and self._started < self.begun
+        return is_to_be_read or not self._transport.is_reading()
 
     @property
     def _is_unanswered(self) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.completeness import beyond
 from tests.e2e.dragoman_here import DragomanHere
-from tests.e2e.processes import living, until
+from tests.e2e.processes import Process, command_line, environment_of, living, until
 from tests.e2e.service import Json, Service, serving
 from tests.integration.confinement.world import HOSTILE_PROGRAM, MACHINE
 
@@ -51,15 +51,7 @@ def connected(service: Service, slug: str, *command: str, **settings: object) ->
 
 def process_with(text: str) -> int:
     """The process that runs our server: the last one started with this in its environment."""
-    found = []
-    for process in living():
-        try:
-            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
-            command = Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if text.encode() in environment and b"--lifeline" not in command:
-            found.append(process)
+    found = [process for process in _processes_with(text) if "--lifeline" not in command_line(process.pid)]
     return max(found, key=lambda process: (int(process.started), process.pid)).pid
 
 
@@ -191,8 +183,7 @@ if os.fork() == 0:
     )
     with serving(tmp_path / "home", **AUTO) as service:
         connected(service, "escaping", sys.executable, "-I", "-c", escaping, env={"API_KEY": SECRET + ending})
-        started = {process for process in living() if SECRET + ending in _environment(process.pid)}
-        assert len(started) >= 2
+        until(lambda: len(_processes_with(SECRET + ending)) >= 2, what="the server and what it leaves behind")
         match ending:
             case "disconnect":
                 service.call("POST", "/mcp-servers/escaping/disconnect")
@@ -201,7 +192,7 @@ if os.fork() == 0:
             case _:
                 os.kill(service.process.pid, 9)
                 service.process.wait()
-        until(lambda: not started & living().keys(), what="the end of what the server started")
+        until(lambda: not _processes_with(SECRET + ending), what="the end of what the server started")
 
 
 @pytest.mark.requirement("S1")
@@ -226,8 +217,6 @@ def test_where_confinement_would_leave_home_open_no_server_is_started(tmp_path: 
         assert "was not started" in outcome["error"]["detail"]
 
 
-def _environment(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/environ").read_text(errors="replace")
-    except OSError:
-        return ""
+def _processes_with(text: str) -> set[Process]:
+    """All living processes with this in their environment."""
+    return {process for process in living() if text in environment_of(process.pid)}

@@ -22,6 +22,7 @@ class App:
         self.requests = 0
         self.left = asyncio.Event()
         self.is_waiting = asyncio.Event()
+        self.may_read = asyncio.Event()
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
@@ -30,6 +31,9 @@ class App:
             await self._start(send, 2, status=401)
             await send({"type": "http.response.body", "body": b"no"})
         else:
+            if scope["path"] == "/later":
+                self.is_waiting.set()
+                await self.may_read.wait()
             await self._read_and_answer(scope, receive, send)
 
     async def _read_and_answer(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:

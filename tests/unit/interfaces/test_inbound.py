@@ -335,6 +335,19 @@ async def test_a_request_that_waits_for_the_application_has_no_deadline() -> Non
         assert not app.left.is_set()
 
 
+async def test_time_that_the_application_takes_before_it_reads_a_body_does_not_count() -> None:
+    app, request = App(), posted(b"abc", path=b"/later")
+    async with served(app, QUICK) as connected:
+        client = await connected()
+        client.writer.write(request[:-1])
+        await app.is_waiting.wait()
+        for _ in range(3):
+            assert await (await connected()).reader.read() == b""  # looked at, and closed
+        client.writer.write(request[-1:])
+        app.may_read.set()
+        assert await client.answer() == b"HTTP/1.1 200 OK POST /later 3"
+
+
 async def test_an_answer_before_a_large_body_ends_the_connection_and_is_not_lost() -> None:
     async with served(App()) as connected:
         client = await connected()
