@@ -36,7 +36,8 @@ export interface components {
         };
         /**
          * AccountView
-         * @description The caller's account at an MCP server that is, or was, used with each person's own one.
+         * @description The caller's account at an MCP server that is, or was, used with each person's own one. Of a
+         *     server of a group that the caller left, only `server`, `server_id` and `stored` say anything.
          */
         AccountView: {
             /** @description Slug of the MCP server. */
@@ -45,7 +46,7 @@ export interface components {
             server_id: string;
             /** @description Whether runs that the caller starts can use the server. */
             connected: boolean;
-            /** @description Whether the server uses each person's own account. If false, the caller can only delete what is stored. */
+            /** @description Whether the caller may use the server with an account of their own. If false, they can only delete what is stored. */
             used: boolean;
             /** @description Whether tokens or secrets of the caller are stored, which can be deleted. */
             stored: boolean;

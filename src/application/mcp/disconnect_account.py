@@ -8,7 +8,6 @@ from application.mcp.account_secrets import PersonFiles
 from application.mcp.account_server import account_server
 from application.mcp.authorization import McpAuthorizer
 from application.mcp.ports import McpConnections, McpServerStore
-from application.mcp.server_lookup import existing_server
 from application.system.ports import Clock, IdSource
 from domain.audit.event import AuditAction
 from domain.errors import not_found
@@ -27,7 +26,7 @@ class DisconnectAccountCommand:
 class DisconnectAccount:
     """Rules:
     - People disconnect their own account, with any role, also at a server that is used with one of
-      the organization by now.
+      the organization by now, and at one of a group that they left.
     - The tokens are deleted, and later calls need a new consent. The connections of the server end
       once their calls end: of a server with secrets of persons only those of the caller, in all
       processes.
@@ -61,11 +60,12 @@ class DisconnectAccount:
     async def execute(self, command: DisconnectAccountCommand) -> None:
         principal = command.principal
         person_id = principal.require_person()
-        stored = await existing_server(self._servers, principal, command.server)
-        server = replace(stored, person_id=person_id)  # also of a server that became one of the organization
-        if not await self._authorizer.disconnect(server):
-            await account_server(self._servers, principal, command.server)
-            raise not_found("account", server.config.slug)
+        stored = await self._servers.get(principal.organization_id, command.server)
+        # Also of a server that became one of the organization, or of a group that the person left.
+        server = None if stored is None else replace(stored, person_id=person_id)
+        if server is None or not await self._authorizer.disconnect(server):
+            seen = await account_server(self._servers, principal, command.server)
+            raise not_found("account", seen.config.slug)
         if server.config.credentials is Credentials.PERSON and not server.config.person_secrets:
             await self._connections.forget(server.organization_id, server.id)
         await self._audit_log.record(

@@ -11,6 +11,7 @@ from application.mcp.secret_destinations import destination_of, offer_of
 from application.mcp.sign_in_issuers import takes_sign_in_with
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
+from domain.ids import McpServerId, OrganizationId
 from domain.mcp.auth import TokenExchangeAuth
 from domain.mcp.server import Credentials, McpServer
 
@@ -19,19 +20,21 @@ from domain.mcp.server import Credentials, McpServer
 class ListedAccount:
     """`account` is None until the person connects theirs, at `link`, and if it is not used any
     more. `is_stored` says whether tokens or secrets of the person are stored, also of such an
-    account. `address` is what gets its secrets, and `offer` names that with all its settings, as it
-    is now."""
+    account. `is_visible` is False for a server of a group that the person left, of which they see
+    the slug and the id alone. `address` is what gets its secrets, and `offer` names that with all
+    its settings, as it is now."""
 
     server: McpServer
     account: Account | None
     is_stored: bool
     link: str
+    is_visible: bool = True
 
     @property
     def is_used(self) -> bool:
-        """Whether the server is used with each person's own account; False for one that became
-        the organization's."""
-        return self.server.config.credentials is Credentials.PERSON
+        """Whether the person may use the server with an account of theirs; False for one that
+        became the organization's, and for one of a group that they left."""
+        return self.is_visible and self.server.config.credentials is Credentials.PERSON
 
     @property
     def sign_in_with(self) -> str | None:
@@ -60,7 +63,8 @@ class ListAccounts:
     """Rules:
     - People see their own accounts, with any role; keys have none.
     - All servers with credentials of each person, by slug, connected or not, and those for which
-      something of the person is stored from when they had such credentials.
+      something of the person is stored from when they had such credentials, or when the person was
+      in their group.
 
     Raises: FORBIDDEN `person_required`.
     """
@@ -81,26 +85,36 @@ class ListAccounts:
     async def execute(self, principal: Principal) -> tuple[ListedAccount, ...]:
         person_id = principal.require_person()
         stored = await self._person_secrets.servers(principal.organization_id, person_id)
-        servers, cursor = list[McpServer](), None
+        servers, cursor, left = list[McpServer](), None, set(stored)
         while True:
             request = PageRequest(limit=MAX_PAGE_SIZE, cursor=cursor, teams=principal.visible_teams)
             page = await self._servers.page(principal.organization_id, request)
             servers += [
                 each for each in page.items if each.config.credentials is Credentials.PERSON or each.id in stored
             ]
+            left.difference_update(each.id for each in page.items)
             if (cursor := page.next_cursor) is None:
                 break
-        return tuple(
-            [
-                ListedAccount(
-                    server=server,
-                    account=await self._account(server.acting_for(person_id)),
-                    is_stored=server.id in stored,
-                    link=account_link(self._address, server),
-                )
-                for server in sorted(servers, key=lambda each: each.config.slug)
-            ]
-        )
+        listed = [
+            ListedAccount(
+                server=server,
+                account=await self._account(server.acting_for(person_id)),
+                is_stored=server.id in stored,
+                link=account_link(self._address, server),
+            )
+            for server in servers
+        ]
+        listed += await self._of_others(principal.organization_id, left)
+        return tuple(sorted(listed, key=lambda each: each.server.config.slug))
+
+    async def _of_others(self, organization_id: OrganizationId, ids: set[McpServerId]) -> list[ListedAccount]:
+        """What is stored for servers that the person does not see any more."""
+        found = [await self._servers.get(organization_id, id) for id in ids]
+        return [
+            ListedAccount(server=server, account=None, is_stored=True, link="", is_visible=False)
+            for server in found
+            if server is not None
+        ]
 
     async def _account(self, server: McpServer) -> Account | None:
         return None if server.person_id is None else await self._authorizer.account(server)

@@ -93,15 +93,20 @@ async def test_a_server_that_moved_needs_the_secret_again(service: Service) -> N
     assert (await account(service, ANN))["connected"] is False
 
 
-async def test_what_is_left_at_a_server_that_became_the_organizations_is_listed_until_it_is_deleted(
-    service: Service,
+@pytest.mark.parametrize(
+    ("changed", "address"),
+    [({"credentials": "organization", "auth": None}, ADDRESS), ({"team": "support"}, "")],
+    ids=["of the organization", "of a group without the person"],
+)
+async def test_what_is_left_at_a_server_that_is_not_used_any_more_is_listed_until_it_is_deleted(
+    changed: dict[str, object], address: str, service: Service
 ) -> None:
     await people(service)
     await give(service, ANN)
-    changed = {"credentials": "organization", "auth": None}
+    assert (await service.call("POST", "/v1/groups", json={"name": "support"})).status_code == 201
     assert (await service.call("PATCH", "/v1/mcp-servers/tickets", json=changed)).status_code == 200
     left = await account(service, ANN)
-    assert (left["used"], left["stored"], left["connected"]) == (False, True, False)
+    assert (left["used"], left["stored"], left["connected"], left["address"]) == (False, True, False, address)
     assert (await service.call("GET", "/v1/me/accounts", token=BEN)).json()["data"] == []
     browser = await signed_in(service, ANN)
     page = (await browse(service, "GET", "/console/accounts", headers=browser)).text

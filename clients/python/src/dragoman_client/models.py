@@ -3027,7 +3027,10 @@ class WorkflowView(TypedDict):
 
 
 class AccountView(TypedDict):
-    """The caller's account at an MCP server that is, or was, used with each person's own one."""
+    """
+    The caller's account at an MCP server that is, or was, used with each person's own one. Of a
+    server of a group that the caller left, only `server`, `server_id` and `stored` say anything.
+    """
 
     server: str
     """Slug of the MCP server."""
@@ -3036,7 +3039,7 @@ class AccountView(TypedDict):
     connected: bool
     """Whether runs that the caller starts can use the server."""
     used: bool
-    """Whether the server uses each person's own account. If false, the caller can only delete what is stored."""
+    """Whether the caller may use the server with an account of their own. If false, they can only delete what is stored."""
     stored: bool
     """Whether tokens or secrets of the caller are stored, which can be deleted."""
     sign_in_with: str | None

@@ -9,14 +9,15 @@ from interfaces.http.view_fields import Items, Timestamp
 
 
 class AccountView(TypedDict):
-    """The caller's account at an MCP server that is, or was, used with each person's own one."""
+    """The caller's account at an MCP server that is, or was, used with each person's own one. Of a
+    server of a group that the caller left, only `server`, `server_id` and `stored` say anything."""
 
     server: Annotated[str, "Slug of the MCP server."]
     server_id: Annotated[str, "Id of the MCP server."]
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
     used: Annotated[
         bool,
-        "Whether the server uses each person's own account. If false, the caller can only delete what is stored.",
+        "Whether the caller may use the server with an account of their own. If false, they can only delete what is stored.",
     ]
     stored: Annotated[bool, "Whether tokens or secrets of the caller are stored, which can be deleted."]
     sign_in_with: Annotated[
@@ -52,6 +53,7 @@ class AccountList(TypedDict):
 
 def account_view(listed: ListedAccount) -> AccountView:
     account = listed.account
+    config = listed.server.config if listed.is_visible else None
     return {
         "server": listed.server.config.slug,
         "server_id": listed.server.id,
@@ -59,10 +61,10 @@ def account_view(listed: ListedAccount) -> AccountView:
         "used": listed.is_used,
         "stored": listed.is_stored,
         "sign_in_with": listed.sign_in_with,
-        "secrets": [*listed.server.config.person_secrets],
-        "address": listed.address,
-        "env": {name: write_only_view(value) for name, value in listed.server.config.env.items()},
-        "offer": listed.offer,
+        "secrets": [] if config is None else [*config.person_secrets],
+        "address": "" if config is None else listed.address,
+        "env": {} if config is None else {name: write_only_view(value) for name, value in config.env.items()},
+        "offer": "" if config is None else listed.offer,
         "issuer": None if account is None else account.issuer,
         "scope": None if account is None else account.scope,
         "renewed_at": None if account is None else timestamp(account.renewed_at),

@@ -1,5 +1,7 @@
 """DisconnectAccount: people delete their own tokens, and nobody else's."""
 
+from dataclasses import replace
+
 import pytest
 from pytest_mock import MockerFixture, MockType
 
@@ -83,6 +85,18 @@ async def test_what_is_kept_for_a_server_that_became_one_of_the_organization_is_
     assert called.args[0].person_id == USER
     ports.connections.forget.assert_not_awaited()
     with refused("mcp_server_auth_mismatch"):
+        await ports.disconnect(a_person())
+
+
+async def test_what_is_kept_for_a_server_of_a_group_that_the_person_left_is_disconnected_too(
+    mocker: MockerFixture,
+) -> None:
+    server = a_person_server()
+    ports = Ports(mocker, replace(server, config=replace(server.config, team="support")))
+    await ports.disconnect(a_person())
+    assert ports.authorizer.accounts == {(ports.server.id, OTHER): ACCOUNT}
+    assert [entry.actor for entry in ports.state.audit.values()] == [USER]
+    with refused("mcp_server_not_found"):
         await ports.disconnect(a_person())
 
 

@@ -12,6 +12,7 @@ from domain.mcp.auth import TokenExchangeAuth
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from domain.mcp.server import Credentials, McpServer
 from infrastructure.runtime.public_address import ListeningAddress
+from interfaces.http.accounts.views import account_view
 from tests.builders import ORG, START, a_server
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
@@ -34,10 +35,12 @@ class OfPersons(InMemoryAuthorizer):
         return await super().account(server)
 
 
-def listing(*connected: UserId, gave: UserId | None = None, to: McpServerId | None = None) -> ListAccounts:
+def listing(
+    *connected: UserId, gave: UserId | None = None, to: McpServerId | None = None, server: McpServer | None = None
+) -> ListAccounts:
     """Of `files`, which all use with an account of the organization, and `tickets`, which these
     persons have connected. Something of one of them, who `gave` it, is stored for a server."""
-    server = a_person_server()
+    server = server or a_person_server()
     state = a_state_with_servers(a_server(), server)
     secrets = InMemoryPersonSecretStore(state)
     if gave is not None:
@@ -91,6 +94,33 @@ async def test_what_is_left_from_when_a_server_was_used_with_each_persons_accoun
         ("files", False, True, False),
         ("tickets", True, False, False),
     ]
+
+
+async def test_what_is_left_for_a_server_of_a_group_that_the_person_left_is_listed_by_its_slug_alone() -> None:
+    server = a_person_server()
+    of_group = replace(server, config=replace(server.config, team="support"))
+    accounts = listing(USER, gave=USER, server=of_group)
+    [seen] = await accounts.execute(replace(a_person(), teams=frozenset({"support"})))
+    assert (seen.is_visible, seen.is_used, seen.is_stored, seen.account) == (True, True, True, ACCOUNT)
+    [left] = await accounts.execute(a_person())
+    assert (left.is_visible, left.is_used, left.is_stored, left.account) == (False, False, True, None)
+    assert account_view(left) == {
+        "server": "tickets",
+        "server_id": of_group.id,
+        "connected": False,
+        "used": False,
+        "stored": True,
+        "sign_in_with": None,
+        "secrets": [],
+        "address": "",
+        "env": {},
+        "offer": "",
+        "issuer": None,
+        "scope": None,
+        "renewed_at": None,
+        "link": "",
+    }
+    assert await listing(server=of_group).execute(a_person()) == ()
 
 
 async def test_a_key_has_no_accounts() -> None:
