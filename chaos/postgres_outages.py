@@ -23,7 +23,7 @@ from tests.stoppable_postgres import StopMode, StoppablePostgres, stoppable_post
 
 RUNS, WORKERS, SERVICES = 500, 4, 2
 UP_S, DOWN_S, CUT_EVERY_S = 3.0, 2.0, 1.5
-_RECOVERY_S = 30.0
+_RECOVERY_S = 60.0
 _NOTING_SERVER = Path(__file__).with_name("noting_server.py")
 
 Trouble = Callable[["World", "Troubles"], Awaitable[None]]
@@ -164,7 +164,7 @@ def stopped(mode: StopMode) -> Trouble:
         assert isinstance(world.postgres, StoppablePostgres)
         await asyncio.sleep(UP_S)
         await asyncio.to_thread(world.postgres.stop, mode)
-        async with httpx.AsyncClient(trust_env=False) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=60.0) as client:
             began = time.monotonic()
             for service in world.services:
                 answer = await client.get(f"{service.url}/health/ready")
@@ -193,7 +193,7 @@ async def failed_over(world: World, troubles: Troubles) -> None:
     assert isinstance(world.postgres, ReplicatedPostgres)
     await asyncio.sleep(UP_S)
     await asyncio.to_thread(world.postgres.fail_over)
-    async with httpx.AsyncClient(trust_env=False) as client:
+    async with httpx.AsyncClient(trust_env=False, timeout=60.0) as client:
         await _ready_again(world, troubles, client)
     await asyncio.to_thread(world.postgres.repair)
 

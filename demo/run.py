@@ -24,7 +24,7 @@ from demo.trace_receiver import TraceReceiver, trace_receiver
 
 ROOT = Path(__file__).resolve().parent.parent
 GIT_SERVER = ROOT / ".venv-demo" / "bin" / "mcp-server-git"
-START_DEADLINE_S = 30.0
+START_DEADLINE_S = 120.0
 QUESTION = (
     "Look at the history of this repository: who has been committing what lately, how long are the commit subjects on "
     "average, and what did the newest commit change? Use the git tools to look and code_execution to calculate."
@@ -90,7 +90,7 @@ def service(home: Path, traces: TraceReceiver) -> Iterator[httpx.Client]:
             yield client
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=20)
+        process.wait(timeout=60)
 
 
 def wait_for_address(home: Path, process: subprocess.Popen[bytes]) -> str:

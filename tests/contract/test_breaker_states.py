@@ -17,6 +17,7 @@ from infrastructure.persistence.engine.postgres.database import PostgresDatabase
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from infrastructure.persistence.limits.breaker_states import SqlBreakerStates
 from tests.builders import SERVER
+from tests.contract.patient_wakeups import patient, until_fresh
 from tests.databases import PostgresDatabases, SqliteFiles
 from tests.doubles.breaker_states import InMemoryBreakerStates
 from tests.doubles.surroundings import FixedClock
@@ -74,28 +75,30 @@ async def test_a_breaker_that_is_closed_hinders_no_probe(states: BreakerStates) 
 
 async def test_another_process_hears_of_an_open_breaker_and_of_its_end(postgres: tuple[str, Database]) -> None:
     url, database = postgres
-    one, two = (
-        PostgresWakeups(url, process=name, rows=RowNotifications(shared=True)) for name in ("prc_one", "prc_two")
-    )
+    rows = {name: RowNotifications(shared=True) for name in ("prc_one", "prc_two")}
+    one, two = (PostgresWakeups(url, process=name, rows=of_process) for name, of_process in rows.items())
     breakers = [SharedBreakers(states=SqlBreakerStates(database=database), signals=each) for each in (one, two)]
     heard: asyncio.Queue[OpenBreaker | None] = asyncio.Queue()
     failures: asyncio.Queue[int] = asyncio.Queue()
     breakers[1].changed = lambda _id, breaker: heard.put_nowait(breaker)
     breakers[1].failed = lambda _id, number: failures.put_nowait(number)
-    await one.start()
-    await two.start()
-    try:
-        async with asyncio.timeout(60):
-            breakers[0].failures(SERVER, 4)
-            assert await failures.get() == 4
-            breakers[0].opened(SERVER, OpenBreaker(openings=3, pause_s=60))
-            opened = await heard.get()
-            assert opened is not None
-            assert opened.openings == 3
-            breakers[0].closed(SERVER)
-            assert await heard.get() is None
-    finally:
-        await breakers[0].close()
-        await breakers[1].close()
-        await one.stop()
-        await two.stop()
+    with patient():
+        await one.start()
+        await two.start()
+        try:
+            for of_process in rows.values():
+                await until_fresh(of_process)
+            async with asyncio.timeout(60):
+                breakers[0].failures(SERVER, 4)
+                assert await failures.get() == 4
+                breakers[0].opened(SERVER, OpenBreaker(openings=3, pause_s=60))
+                opened = await heard.get()
+                assert opened is not None
+                assert opened.openings == 3
+                breakers[0].closed(SERVER)
+                assert await heard.get() is None
+        finally:
+            await breakers[0].close()
+            await breakers[1].close()
+            await one.stop()
+            await two.stop()

@@ -263,7 +263,7 @@ async def test_an_error_of_whoever_listens_to_progress_does_not_break_the_call(l
 @pytest.mark.requirement("B3", "B5")
 async def test_discovery_lists_all_tools_by_name(leg: Leg) -> None:
     server = plain_server(version=3)
-    catalog = await leg.connections.discover(server, IN_RUN, timeout_s=20)
+    catalog = await leg.connections.discover(server, IN_RUN, timeout_s=PATIENCE_S)
     assert [tool.name for tool in catalog.tools] == ["count", "echo", "hang", "meta", "progress", "refuse"]
     assert (catalog.server_id, catalog.server_version, catalog.skipped) == (SERVER, 3, ())
     assert leg.connections.status(server).tool_count == 6
@@ -273,7 +273,7 @@ async def test_discovery_lists_all_tools_by_name(leg: Leg) -> None:
 async def test_tools_that_the_settings_do_not_name_are_listed_as_left_out(leg: Leg) -> None:
     server = plain_server()
     few = replace(server, config=replace(server.config, tools=("echo", "c*")))
-    catalog = await leg.connections.discover(few, IN_RUN, timeout_s=20)
+    catalog = await leg.connections.discover(few, IN_RUN, timeout_s=PATIENCE_S)
     assert [tool.name for tool in catalog.tools] == ["count", "echo"]
     assert [tool.name for tool in catalog.skipped] == ["hang", "meta", "progress", "refuse"]
     assert {tool.reason for tool in catalog.skipped} == {NOT_USED}
@@ -293,7 +293,7 @@ async def test_a_server_that_cannot_be_started_is_not_connected_and_its_status_s
     server = started(MISSING, slug="missing")
     for use in (
         leg.connections.call_tool(server, IN_RUN, a_call("echo", text="hello")),
-        leg.connections.discover(server, IN_RUN, timeout_s=20),
+        leg.connections.discover(server, IN_RUN, timeout_s=PATIENCE_S),
     ):
         with pytest.raises(McpFailure) as raised:
             await use

@@ -50,10 +50,11 @@ async def test_runs_are_handled_side_by_side_within_the_bound(queue: ConsumedQue
     await stop(consuming)
 
 
+@pytest.mark.timeout(600)  # a thousand commits, and as many turns of one handler
 async def test_submitting_never_waits_for_a_handler(queue: ConsumedQueue) -> None:
     handler = Handler(held=True)
     consuming = consume(queue, handler, concurrency=1)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         for number in range(1_000):
             await queue.submit(a_run_id(number))
     handler.go_on.set()

@@ -24,6 +24,12 @@ from tests.contract.sql_legs import MirrorBox, sql_stores
 from tests.databases import PostgresDatabases
 
 
+@pytest.fixture(autouse=True)
+def unhurried_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consumer that leaves has the time to report what has ended."""
+    monkeypatch.setattr("infrastructure.jobs.procrastinate_queue._LEAVE_S", 60.0)
+
+
 def waiting_jobs(url: str) -> list[str]:
     """The runs that wait to be fetched, as the database has them."""
     with psycopg.connect(url) as connection:

@@ -17,7 +17,7 @@ AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 OF_COLORS = ("color-contrast", "link-in-text-block")
 """The rules that a theme can break which the other one keeps."""
-WAIT_MS = 30_000
+WAIT_MS = 60_000
 MAX_HEIGHT = 1_000
 """Of pictures, in pixels."""
 _ARGUMENTS = (
@@ -50,7 +50,9 @@ def browsing() -> Iterator[Browser]:
     expect.set_options(timeout=WAIT_MS)
     sandbox = () if os.geteuid() else ("--no-sandbox",)  # which Chromium does not have as root
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*_ARGUMENTS, *sandbox])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*_ARGUMENTS, *sandbox], timeout=2 * WAIT_MS
+        )
         try:
             yield browser
         finally:
@@ -73,11 +75,12 @@ class Person:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def sign_in(self, key: str) -> None:
-        """Through the form."""
+        """Through the form, to the overview, whose scripts have run then."""
         self.page.goto(f"{self._url}/console")
         self.page.get_by_label("API key").fill(key)
         self.page.get_by_role("button", name="Sign in").click()
         self.page.get_by_role("heading", name="Overview").wait_for()
+        self.page.wait_for_load_state()
 
     def go(self, path: str) -> None:
         """To a page by its address."""

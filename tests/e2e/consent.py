@@ -12,7 +12,7 @@ from tests.e2e.identity_provider import IdentityProvider, begin
 from tests.e2e.service import Json, Service
 
 _CSRF = re.compile(r'"X-CSRF-Token": "([\w-]+)"')
-_ANSWERED_AT = re.compile(r'<form hx-post="([^"]+)"')
+_ANSWERED_AT = re.compile(r'<form method="post" hx-post="([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 BOUND_S = 0.25
 """How long the service may be busy with something else while a client of another organization waits
 for an answer (bystander.py). A slow machine has more."""
-LONGEST_S = 10.0
+LONGEST_S = 30.0
 """How long that client may wait in any case, on a machine that is busy with other things: frozen
 services took minutes."""
 MEMORY = 64 * 1024 * 1024

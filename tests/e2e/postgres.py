@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 
 from tests.e2e.processes import until
-from tests.e2e.service import DRAGOMAN, ROOT, STOP_S, Service, environment, serving
+from tests.e2e.service import DRAGOMAN, ROOT, START_S, STOP_S, Service, environment, serving
 
 SECRET_KEY = "a-passphrase-for-all-processes"
 
@@ -80,7 +80,7 @@ class Cluster:
             assert process.poll() is None, log.read_text(encoding="utf-8")[-4000:]
             return b"ready" in output.read_bytes()
 
-        until(ready, what=f"the worker {name}")
+        until(ready, START_S, what=f"the worker {name}")
         return Worker(name=name, process=process, log=log)
 
     def ask(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:

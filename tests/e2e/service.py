@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SERVERS = Path(__file__).with_name("servers")
 DRAGOMAN = (sys.executable, "-m", "interfaces.cli")
 ISOLATED_PYTHON = (sys.executable, "-I", "-S")
+START_S = 120.0
 STOP_S = 60.0
 TERMINAL = {"completed", "incomplete", "failed", "cancelled", "halted"}
 
@@ -171,8 +172,9 @@ def starting(home: Path, *arguments: str, **settings: str) -> Iterator[Service]:
             started = descendants(process.pid)
             process.terminate()
             assert process.wait(timeout=STOP_S) == 0, log.read_text(encoding="utf-8")[-4000:]
-            assert not started & living().keys(), "processes are left"
-            assert not carrying(str(home)), "processes are left"
+            # One that had to be killed at the stop may take a moment to end.
+            until(lambda: not started & living().keys(), what="the end of what the service started")
+            until(lambda: not carrying(str(home)), what="the end of what has the path of HOME")
             assert not (home / "serve.json").exists()
     finally:
         if process.poll() is None:
@@ -188,7 +190,7 @@ def _address(home: Path, process: "subprocess.Popen[bytes]", log: Path) -> str:
         # A file of a killed process before this one names another process.
         return announced.exists() and json.loads(announced.read_text(encoding="utf-8"))["pid"] == process.pid
 
-    until(ready, what="serve.json")
+    until(ready, START_S, what="serve.json")
     return str(json.loads(announced.read_text(encoding="utf-8"))["url"])
 
 
@@ -200,7 +202,7 @@ def serve_to_its_end(home: Path, **settings: str) -> "subprocess.CompletedProces
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=STOP_S,
+        timeout=START_S,
         check=False,
     )
 

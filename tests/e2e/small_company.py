@@ -5,9 +5,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.e2e.priced_model import priced_model
+from tests.e2e.processes import until
 from tests.e2e.service import ISOLATED_PYTHON, ROOT, SERVERS, Json, Service, a_turn, serving
 from tests.e2e.test_console_servers import held_package
 from tests.integration.mcp.install.uv import path_with_uv
@@ -110,6 +112,10 @@ def small_company(folder: Path, **settings: str) -> Iterator[Company]:
                 gate.touch()
 
 
+def _asks(service: Service, path: str) -> bool:
+    return bool(service.call("GET", path)["status"] == "requires_action")
+
+
 def _at_work(service: Service) -> Company:
     asked = ("How many tickets are open?", "And last week?", "Which week was the worst?")
     *_, finished = (service.run("analyst", text)["run"]["id"] for text in asked)
@@ -119,6 +125,8 @@ def _at_work(service: Service) -> Company:
     letter = service.run("secretary", "Tell our customers about version 2.4.")["run"]["id"]
     workflow = service.call("POST", "/workflows", WORKFLOW)["id"]
     begun = service.call("POST", f"/workflows/{workflow}/runs", {"input": {"version": "2.4"}})["id"]
+    for path in (f"/runs/{asking}", f"/workflow-runs/{begun}"):
+        until(partial(_asks, service, path), what=f"the question of {path}")
     for name, role in (("dashboard", "viewer"), ("on-call", "operator"), ("ci", "runner")):
         service.call("POST", "/api-keys", {"name": name, "role": role})
     return Company(

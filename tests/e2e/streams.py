@@ -20,7 +20,7 @@ def stream(
     """The events of a stream as they come, each `{id, event, data}`. Leaving the block resets the
     connection (TCP RST), without a word."""
     address = urlsplit(service.url)
-    connection = HTTPConnection(str(address.hostname), address.port, timeout=30)
+    connection = HTTPConnection(str(address.hostname), address.port, timeout=120)
     headers = {**service.headers, **({} if after is None else {"Last-Event-ID": str(after)})}
     if body is not None:
         headers["Content-Type"] = "application/json"

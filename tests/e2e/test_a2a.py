@@ -141,7 +141,7 @@ def test_the_example_finishes_after_a_kill_in_the_middle_of_a_stream(tmp_path: P
 @pytest.mark.requirement("U3")
 def test_the_example_lets_its_user_decide(service: Service) -> None:
     with example(service, "note it", "JSONRPC") as program:
-        said, _ = program.communicate("yes\n", timeout=60)
+        said, _ = program.communicate("yes\n", timeout=120)
     assert program.returncode == 0
     assert said.endswith("TASK_STATE_COMPLETED Done with note it.\n")
 

@@ -183,7 +183,8 @@ def test_a_cancelled_run_cancels_the_task_of_its_remote_agent(
     with remote(tmp_path) as url:
         register(url)
         run_id = service.start_run(asking(service, "waits", {"message": "wait"}))
-        until(lambda: log.exists() and "given wait" in log.read_text(), what="the task")
+        until(lambda: _is_told(service, run_id), what="the task")
+        assert log.read_text() == "given wait\n"
         service.call("POST", f"/runs/{run_id}/cancel")
         until(lambda: "cancelled" in log.read_text(), what="the cancellation of the task")
 

@@ -36,12 +36,15 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def chat(browser: Browser, service: Service, program: str) -> Page:
-    """The chat, once it has looked for an answer to continue: what is said meanwhile can be
-    lost."""
     page = opened(browser, service.url, program=program, key=service.key, path="/ai-sdk/")
+    until_it_has_looked(page)
+    return page
+
+
+def until_it_has_looked(page: Page) -> None:
+    """The chat looks for an answer to continue: what is said meanwhile can be lost."""
     page.wait_for_function("performance.getEntriesByType('resource').some(entry => entry.name.endsWith('/stream'))")
     expect(page.locator("output")).to_have_text("ready")
-    return page
 
 
 def say(page: Page, text: str) -> None:
@@ -62,10 +65,12 @@ def test_a_person_decides_about_a_call_in_the_chat_also_after_a_reload(
         say(page, "Note it")
         page.get_by_role("button", name=button).wait_for()
         page.reload()
+        until_it_has_looked(page)
         page.get_by_role("button", name=button).click()
         page.get_by_text("Done with Note it.").wait_for()
         expect(page.locator(".call")).to_contain_text(outcome)
         page.reload()
+        until_it_has_looked(page)
         say(page, "Thanks")
         page.get_by_role("button", name=button).click()
         page.get_by_text("Done with Thanks.").wait_for()

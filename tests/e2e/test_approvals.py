@@ -124,7 +124,7 @@ def dragoman(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
         env=environment(home),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
         stdin=subprocess.DEVNULL,
     )

@@ -18,6 +18,8 @@ from tests.e2e.servers.flooding_server import KINDS, KINDS_OVER_STDIO
 from tests.e2e.servers.heavy_server import KINDS as HEAVY_KINDS
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, serving
 
+pytestmark = pytest.mark.timeout(600)
+
 FLOODING = str(SERVERS / "flooding_server.py")
 MOST_BYTES = 200_000_000
 """Growth of peak memory over all floods of one transport; without a bound one flood took hundreds

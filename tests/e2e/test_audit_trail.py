@@ -13,6 +13,7 @@ import pytest
 from domain.json_value import JsonObject, JsonValue
 from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.dragoman_process import Dragoman
+from tests.e2e.processes import until
 from tests.e2e.service import serving
 
 pytestmark = pytest.mark.timeout(300)
@@ -164,12 +165,14 @@ def test_without_the_secret_key_the_seals_are_called_unknown_and_not_broken(drag
 @pytest.mark.requirement("C5", "E7")
 def test_entries_of_a_killed_service_are_sealed_by_the_next_start(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    with serving(home) as service:
-        service.stop(signal.SIGKILL)
     dragoman = DragomanHere(home)
+    with serving(home) as service:
+        entries = "SELECT count(*) FROM audit_event"
+        until(lambda: rows(dragoman, entries) == rows(dragoman, "SELECT count(*) FROM audit_seal"), what="the seals")
+        service.stop(signal.SIGKILL)
     # As after a kill between an entry and its seal, long ago.
     number = "(SELECT max(number) FROM audit_seal)"
-    (before,) = rows(dragoman, "SELECT count(*) FROM audit_event")
+    (before,) = rows(dragoman, entries)
     change(
         dragoman,
         "INSERT INTO audit_event (id, organization_id, action, actor, resource, at, details)"

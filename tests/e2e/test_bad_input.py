@@ -24,7 +24,8 @@ from tests.e2e.service import (
     serving,
 )
 
-BOUND_S = 45.0
+BOUND_S = 100.0
+"""A server that says nothing is waited for 30 s, and the machine may be busy."""
 MIB = 1024 * 1024
 
 
@@ -187,6 +188,7 @@ def test_a_model_that_is_down_is_replaced_by_the_agents_fallback(service: Servic
     assert "Are you there?" in answer["run"]["output"]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.requirement("A5", "B3", "B5", "B11")
 def test_a_command_that_is_no_mcp_server_is_told_by_the_test_and_fails_no_run(service: Service) -> None:
     """The four ways at the same time: two of them are only told by waiting."""
@@ -210,7 +212,7 @@ def test_a_command_that_is_no_mcp_server_is_told_by_the_test_and_fails_no_run(se
     assert "Traceback" not in log
     until(lambda: "connecting" not in states(service, kinds), what="the end of all attempts to connect")
     for kind in kinds:
-        assert not carrying(marker_of(service, kind))
+        until(lambda: not carrying(marker_of(service, kind)), what=f"the end of the {kind} server")  # noqa: B023
     until(lambda: not descendants(service.process.pid) - before, what="the end of all servers")
     assert [run for run in service.call("GET", "/runs?limit=100")["data"] if run["status"] not in TERMINAL] == []
 

@@ -1,5 +1,6 @@
 """The command line beside a running service."""
 
+import json
 import re
 import signal
 import subprocess
@@ -65,6 +66,9 @@ def test_after_a_killed_service_commands_open_home_themselves(dragoman: Dragoman
 @pytest.mark.requirement("C6")
 def test_a_key_made_by_the_command_line_does_what_its_role_allows_until_it_is_revoked(dragoman: Dragoman) -> None:
     with serving(dragoman):
+        # Told where the service is: commands need not look whether it answers at once.
+        dragoman.environment["DRAGOMAN_URL"] = json.loads((dragoman.home / "serve.json").read_text())["url"]
+        dragoman.environment["DRAGOMAN_API_KEY"] = (dragoman.home / "admin.key").read_text().strip()
         made = dragoman.run("key", "create", "ci", "--role", "viewer")
         token = made.out.strip()
         assert token.startswith("dgm_")

@@ -18,6 +18,7 @@ TYPESCRIPT = CLIENT / "node_modules" / "typescript" / "bin" / "tsc"
 PROGRAM = Path(__file__).parent / "clients" / "typescript_client.mjs"
 
 pytestmark = [
+    pytest.mark.timeout(600),
     pytest.mark.requirement("E1", "U5"),
     pytest.mark.skipif(not (NODES and TYPESCRIPT.exists()), reason="needs `make clients`"),
 ]
@@ -29,7 +30,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("built")
     (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     command = [str(NODES[-1]), str(TYPESCRIPT), "--project", str(CLIENT), "--outDir", str(folder / "dist")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout
     assert (folder / "dist" / "index.d.ts").exists()
     return folder / "dist" / "index.js"
@@ -45,7 +46,7 @@ def staffed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def story(built: Path, url: str, key: str, name: str) -> Any:
     """What a story of the program tells."""
     command = [str(NODES[-1]), str(PROGRAM), built.as_uri(), url, key, name]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -49,6 +49,7 @@ def test_a_schedule_is_made_with_its_next_times_and_paused(person: Person) -> No
     page.get_by_role("button", name="Create schedule").click()
     row = page.get_by_role("region", name="Schedules").get_by_role("row").filter(has_text="daily")
     expect(row.get_by_role("listitem")).to_have_count(5)
+    page.wait_for_load_state()  # its scripts have run
     page.get_by_role("button", name="Pause daily").click()
     expect(row).to_contain_text("paused")
 
@@ -69,6 +70,7 @@ def test_a_file_of_a_thread_is_added_and_all_runs_are_stopped(person: Person, se
     service.run("guide", "Greet the file.")
     person.follow("Threads", "/console/threads")
     page.get_by_role("link", name="Files of Greet the file.").click()
+    page.wait_for_url("**/console/threads/*")
     page.get_by_label("File", exact=True).set_input_files(
         {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"apples: 42"}
     )

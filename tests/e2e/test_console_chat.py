@@ -3,11 +3,13 @@ left."""
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.processes import until
 from tests.e2e.service import Service, a_turn, serving
 
 pytestmark = [pytest.mark.timeout(240), needs_browser(), pytest.mark.requirement("U6")]
@@ -83,6 +85,7 @@ def test_a_call_is_approved_inside_the_conversation_and_the_answer_is_markdown_w
     expect(answer).to_contain_text("<img src=x")
     expect(answer.get_by_role("cell", name="apples")).to_be_visible()
     expect(answer.locator("pre .hljs-keyword").first).to_have_text("def")
+    expect(answer.get_by_role("link")).to_have_count(2)
     assert answer.get_by_role("link").evaluate_all("links => links.map(each => each.href)") == [
         "https://a.example/",
         "https://images.example/one.png",
@@ -110,6 +113,7 @@ def test_a_reply_continues_the_thread_which_stands_at_the_left_by_its_first_word
     page.get_by_label("Message", exact=True).fill("And again.")
     page.keyboard.press("Control+Enter")
     expect(messages.get_by_role("article")).to_have_count(4)
+    expect(page.locator("#connection")).to_have_text("Ended: completed")
     expect(page.locator("#talk")).to_have_count(1)  # the reply of the run's page, which the chat keeps out of sight
     assert person.repeated_ids() == []
     thread = page.url.rpartition("/")[2]
@@ -251,9 +255,14 @@ def test_every_message_is_copied_and_a_link_opens_the_conversation_there_to_be_r
         expect(message.get_by_role("button", name="Copy the message")).to_have_text("Copied")
         copied.append(page.evaluate("navigator.clipboard.readText()"))
     assert copied == ["Copy me.", "Hello."]
-    messages.get_by_role("article", name="Answer").get_by_role("button", name="Copy a link").click()
+    of_answer = messages.get_by_role("article", name="Answer").get_by_role("button", name="Copy a link")
+    of_answer.click()
+    expect(of_answer).to_have_text("Copied")
     link: str = page.evaluate("navigator.clipboard.readText()")
-    page.get_by_role("button", name="Copy link").click()
+    of_page = page.locator("#share").get_by_role("button")
+    expect(of_page).to_have_text("Copy link")
+    of_page.click()
+    expect(of_page).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == link
     viewer = service.call("POST", "/api-keys", {"name": "reader", "role": "viewer"}, expect=201)["token"]
     reader = Person(browser, service.url)
@@ -289,7 +298,7 @@ def test_what_waits_is_scrolled_to_and_nothing_covers_it(
         for name in ("Approve", "Deny"):
             button = somebody.page.get_by_role("button", name=name)
             expect(button).to_be_in_viewport(ratio=1)
-            assert button.evaluate(IS_UNCOVERED)
+            until(partial(button.evaluate, IS_UNCOVERED), what=f"{name} to be scrolled to")
         if AXE.exists():
             assert somebody.violations() == []
         somebody.page.reload()

@@ -10,9 +10,9 @@ from tests.e2e.browser import AXE, Person, browsing, needs_browser
 from tests.e2e.service import Service, serving
 from tests.integration.mcp.install.uv import path_with_uv
 
-pytestmark = [pytest.mark.timeout(300), needs_browser(), pytest.mark.requirement("U2")]
+pytestmark = [pytest.mark.timeout(420), needs_browser(), pytest.mark.requirement("U2")]
 
-INSTALL_MS = 120_000
+INSTALL_MS = 240_000
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,7 @@ def test_from_an_empty_overview_to_the_first_answer_with_a_tool(browser: Browser
     somebody.sign_in(service.key)
     page = somebody.page
     page.get_by_role("link", name="Set up a first agent").click()
+    page.wait_for_url("**/console/first-agent")
     page.get_by_label("Model", exact=True).select_option("scripted")
     page.get_by_label("MCP server").select_option("time")
     page.get_by_label("Name").fill("clock")

@@ -2,6 +2,7 @@
 changed."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -39,9 +40,11 @@ def person(browser: Browser, service: Service) -> Iterator[Person]:
 
 def test_letters_lead_to_pages_and_through_their_lists(person: Person) -> None:
     page = person.page
+    page.clock.set_fixed_time(datetime.now(UTC))  # two letters belong together for a moment only
     page.keyboard.press("g")
     page.keyboard.press("r")
     expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("j")
     expect(page.get_by_role("link", name="And the globe?")).to_be_focused()
     page.keyboard.press("j")
@@ -50,6 +53,7 @@ def test_letters_lead_to_pages_and_through_their_lists(person: Person) -> None:
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="And the globe?")).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("/")
     expect(page.get_by_role("dialog", name="Palette")).to_be_visible()
 
@@ -106,6 +110,7 @@ def test_what_was_changed_is_said_until_it_is_dismissed_on_the_page_that_follows
     said = page.locator("#toasted")
     page.get_by_role("button", name="Disable").click()
     expect(said).to_have_text("×The agent is disabled.")
+    page.wait_for_load_state()
     assert not AXE.exists() or person.violations() == []
     page.get_by_role("button", name="Enable").click()
     expect(said).to_have_text("×The agent is enabled.")

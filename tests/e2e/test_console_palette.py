@@ -47,6 +47,7 @@ def test_what_has_a_name_is_found_and_opened_by_the_keyboard(
     page.keyboard.type("librar")
     page.keyboard.press("Enter")  # before anything was found for it
     expect(page.get_by_role("heading", name="Agent librarian")).to_be_visible()
+    page.wait_for_load_state()
     page.keyboard.press("Control+k")
     page.keyboard.type("nothing has this")
     expect(palette).to_contain_text("Nothing has this name.")

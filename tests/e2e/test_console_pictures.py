@@ -15,7 +15,7 @@ from tests.e2e.browser import Person, browsing, needs_browser
 from tests.e2e.service import ROOT
 from tests.e2e.small_company import WORKFLOW, Company, small_company
 
-pytestmark = [pytest.mark.timeout(300), needs_browser()]
+pytestmark = [pytest.mark.timeout(900), needs_browser()]
 
 MAX_BYTES = 125_000
 """More would make the guide slow to open."""

@@ -137,6 +137,7 @@ def test_calls_show_what_policy_and_people_decided_and_turns_what_they_cost(pers
     expect(call).to_contain_text("Approval required by the agent's policy for code_execution")
     expect(call).to_contain_text("Approved by first start")
     expect(timeline.locator("li.turn", has_text="Turn 2")).to_contain_text("tokens in")
+    expect(timeline.get_by_text("Completed", exact=True)).to_be_visible()
     # The same after loading it anew, when everything is drawn in one go.
     told = timeline.inner_text()
     person.page.reload()

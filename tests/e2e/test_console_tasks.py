@@ -29,8 +29,12 @@ class Hand:
     clicks: int = 0
 
     def click(self, target: Locator | str) -> None:
+        """On a page whose scripts have run, as have those of the page that it leads to."""
         found = self.page.get_by_role("link", name=target, exact=True) if isinstance(target, str) else target
+        found.first.wait_for()
+        self.page.wait_for_load_state()
         found.first.click()
+        self.page.wait_for_load_state()
         self.clicks += 1
 
     def press(self, name: str) -> None:

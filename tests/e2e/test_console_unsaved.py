@@ -78,6 +78,7 @@ def test_the_form_of_an_agent_is_not_left_with_changes_without_a_question(person
     page.get_by_role("button", name="Create").click()
     page.get_by_role("heading", name="Agent writer").wait_for()
     page.get_by_role("link", name="Edit").first.click()
+    page.wait_for_url("**/edit")
     name.fill("reader")
     name.fill("writer")  # as it was
     leave(page)

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.e2e.browser import AXE, Person, browsing, needs_browser
+from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, serving
 from tests.integration.mcp.parts import SERVERS
 
@@ -228,6 +229,8 @@ def test_what_somebody_is_typing_stays_while_the_graph_goes_on_and_a_run_is_canc
     page = person.page
     person.go(f"/console/workflows/runs/{run}")
     page.locator("#answer-ask").fill("Half a sen")
+    expect(page.locator("#answer-other")).to_be_visible()
+    until(lambda: service.call("GET", f"/workflow-runs/{run}")["status"] == "requires_action", what="both questions")
     service.call("POST", f"/workflow-runs/{run}/resume", {"answers": [{"node_id": "other", "answer": "x"}]})
     expect(drawn(person, "other")).to_contain_text("✓ succeeded")
     expect(page.locator("#answer-other")).to_have_count(0)

@@ -97,7 +97,8 @@ def test_a_container_image_is_added_installed_and_tested_from_the_terminal(tmp_p
 def test_a_container_ends_with_its_server(tmp_path: Path, ending: str) -> None:
     with an_engine(tmp_path / "engine.sock") as fake, serving(tmp_path / "home", **settings_for(fake)) as service:
         connected(service, "deaf")
-        assert len(fake.running()) == 1
+        # That in which it was tested may take a moment to end.
+        until(lambda: len(fake.running()) == 1, what="one container")
         match ending:
             case "disconnect":
                 service.call("POST", "/mcp-servers/deaf/disconnect")
@@ -113,6 +114,7 @@ def test_the_container_of_a_killed_service_ends_at_the_next_start(tmp_path: Path
     with an_engine(tmp_path / "engine.sock") as fake:
         with serving(tmp_path / "home", **settings_for(fake)) as service:
             connected(service, "deaf")
+            until(lambda: len(fake.running()) == 1, what="one container")
             os.kill(service.process.pid, 9)
             service.process.wait()
         (left,) = fake.running()

@@ -168,7 +168,8 @@ def test_what_the_containerfile_builds_serves_and_its_health_check_sees_it(conte
     def healthy() -> bool:
         probe = [str(environment / "bin" / check[0]), *check[1:]]
         return (
-            subprocess.run(probe, env=clean(**settings), capture_output=True, check=False, timeout=60).returncode == 0
+            subprocess.run(probe, env=clean(**settings), capture_output=True, check=False, timeout=IMAGE_S).returncode
+            == 0
         )
 
     assert not healthy()

@@ -11,12 +11,14 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from docsite.pages import assemble
 from tests.e2e.browser import Person, browsing, needs_browser
 from tests.e2e.service import ROOT
 
 ZENSICAL = ROOT / ".venv-docs" / "bin" / "zensical"
+pytestmark = pytest.mark.timeout(600)
 needs_zensical = pytest.mark.skipif(not ZENSICAL.exists(), reason="needs `make docs`")
 
 
@@ -28,7 +30,7 @@ def built(folder: Path) -> "subprocess.CompletedProcess[str]":
         env={**os.environ, "NO_COLOR": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -73,6 +75,7 @@ def test_the_site_is_read_and_searched_without_anything_from_elsewhere(site: str
             reader.page.get_by_role("heading", level=1).first.wait_for()
         reader.go("/index.html")
         reader.page.keyboard.press("/")
+        expect(reader.page.locator("input:focus")).to_have_count(1)  # letters are keys of the page before
         reader.page.keyboard.type("approval")
         reader.page.get_by_role("link", name="Approvals").first.wait_for()
         assert len(asked) > 10

@@ -33,7 +33,7 @@ def test_processes_wait_for_connections_and_never_exit(
         service.agent("says", service.script("says", a_turn("Here.")))
         worker = processes.work("first")
         postgres_databases.admit(0)
-        postgres_databases.end_sessions()
+        postgres_databases.end_sessions(wait_s=60)
         refused = service.call("POST", "/runs", {"agent": "says", "input": "Go."}, expect=503)
         assert refused["code"] == "storage_unavailable"
         late = threads.submit(processes.work, "late")

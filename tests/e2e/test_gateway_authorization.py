@@ -124,7 +124,7 @@ def test_the_typescript_client_connects_and_renews_its_token_without_the_person(
         assert process.stdout is not None
         asked = process.stdout.readline().strip()
         assert asked.startswith(f"{people.service.url}/console/authorize?"), asked
-        said, complaints = process.communicate(people.redirected(asked) + "\n", timeout=60)
+        said, complaints = process.communicate(people.redirected(asked) + "\n", timeout=120)
     assert process.returncode == 0, complaints
     text = "look says TypeScript"
     assert json.loads(said.splitlines()[-1]) == {"text": text, "again": text, "refreshed": True}
@@ -156,6 +156,7 @@ def test_a_person_reads_who_asks_for_what_chooses_an_agent_and_allows_it(chromiu
         "reader",
     ):
         page.get_by_text(shown).first.wait_for()
+    ann.page.wait_for_load_state()
     allow = page.get_by_role("button", name="Allow")
     # As when a window in front of the page is closed between the clicks of a double click.
     assert allow.evaluate("(button) => { window.dispatchEvent(new Event('focus')); return button.disabled; }")

@@ -19,7 +19,7 @@ LOOK, NOTE, PUT = "mcp__watched__look", "mcp__watched__note", "mcp__watched__put
 
 
 @pytest.mark.requirement("F5")
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(not PYTHON.exists(), reason="needs `make frameworks`")
 @pytest.mark.parametrize(("framework", "module"), [("langchain_agent.py", "chain"), ("openai_agent.py", "helper")])
 def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(
@@ -37,7 +37,7 @@ def test_an_agent_of_a_framework_has_the_tools_of_a_session_under_policy(
             [str(PYTHON), str(CLIENTS / framework), session["url"], session["token"], calls],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
             env={**os.environ, "PYTHONPATH": str(tmp_path)},
         )

@@ -7,11 +7,12 @@ import re
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 
 from tests.e2e.browser import Person, browsing, needs_browser
 from tests.e2e.consent import People
@@ -27,7 +28,7 @@ INSPECTOR = ROOT.joinpath(
 )
 
 pytestmark = [
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(400),
     pytest.mark.requirement("P5"),
     needs_identity_provider(),
     pytest.mark.skipif(not (NODES and INSPECTOR.exists()), reason="needs `make node peers`"),
@@ -88,7 +89,7 @@ def called(people: People, home: Path, *arguments: str, consents: bool) -> str:
         if consents:
             until(lambda: found_in(log, people) is not None, what="the address for the browser")
             allowed(people, found_in(log, people) or "")
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=180)
         assert process.returncode == 0, log.read_text(encoding="utf-8")
     return str(json.loads(said)["result"]["content"][0]["text"])
 
@@ -111,9 +112,10 @@ def allow(page: Page) -> None:
     button = page.get_by_role("button", name="Allow")
 
     def is_back() -> bool:
-        if "/console/" in page.url and button.count() and button.is_enabled():
-            button.click()
-        page.wait_for_timeout(200)
+        # A press while the button is being enabled can be lost.
+        with suppress(PlaywrightTimeout):
+            button.click(timeout=10_000)
+            page.wait_for_url(lambda url: "/console/" not in url, wait_until="commit", timeout=10_000)
         return "/console/" not in page.url
 
     until(is_back, what="the browser goes back to the inspector")

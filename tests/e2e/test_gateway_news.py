@@ -86,6 +86,7 @@ async def test_a_legacy_client_hears_of_changed_tools_updated_resources_and_logs
             assert logs == []
             await client.set_logging_level("info")  # type: ignore[deprecated]
             await client.call_tool("mcp__talking__work", {"say": "hello"})
+            await until(lambda: len(logs) >= 2)
             assert [(one.level, one.data) for one in logs][:2] == [
                 ("info", {"say": "hello"}),
                 ("error", {"say": "hello"}),
@@ -117,6 +118,7 @@ async def test_a_modern_client_hears_of_what_it_listens_for(tmp_path: Path) -> N
         session = opened(service)
         async with connected(session, log_level="error", logging_callback=log) as client:
             await client.call_tool("mcp__talking__work", {"say": "hello"})
+            await until(lambda: logs)
             assert [one.data for one in logs][:1] == [{"say": "hello"}]
             assert {one.level for one in logs} == {"error"}
             heard: list[ServerEvent] = []

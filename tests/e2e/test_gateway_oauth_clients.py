@@ -30,7 +30,7 @@ MCPORTER = NODE_MODULES / "mcporter" / "dist" / "cli.js"
 AI_SDK = ROOT / "tests" / "node" / "ai_sdk_oauth_client.mjs"
 NEEDS = "needs `make node peers`"
 
-pytestmark = [pytest.mark.timeout(240), pytest.mark.requirement("P5"), needs_identity_provider()]
+pytestmark = [pytest.mark.timeout(400), pytest.mark.requirement("P5"), needs_identity_provider()]
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +59,7 @@ async def test_mcp_remote_connects_clients_that_speak_stdio(people: People, tmp_
     opener.chmod(0o755)
     log = tmp_path / "stderr"
     command = [str(MCP_REMOTE), f"{people.service.url}/mcp?agent=reader", "--host", "127.0.0.1"]
+    command += ["--auth-timeout", "120"]
     environment = {
         "PATH": f"{opener.parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(tmp_path),
@@ -91,7 +92,7 @@ def test_the_ai_sdk_connects(people: People) -> None:
         assert process.stdout is not None
         asked = process.stdout.readline().strip()
         assert asked.startswith(f"{people.service.url}/console/authorize?"), process.communicate()[1]
-        said, complaints = process.communicate(people.redirected(asked) + "\n", timeout=60)
+        said, complaints = process.communicate(people.redirected(asked) + "\n", timeout=150)
     assert process.returncode == 0, complaints
     assert json.loads(said.splitlines()[-1]) == {"text": "look says the AI SDK"}
 
@@ -146,7 +147,7 @@ def test_mcporter_connects_and_remembers_its_token(people: People, tmp_path: Pat
                 if command[0] == "auth":
                     until(lambda: found_in(log, people) is not None, what="the address for the browser")
                     allowed(people, found_in(log, people) or "")
-                assert process.wait(timeout=60) == 0, log.read_text(encoding="utf-8")
+                assert process.wait(timeout=150) == 0, log.read_text(encoding="utf-8")
             finally:
                 process.kill()
     assert "look says mcporter" in log.read_text(encoding="utf-8")

@@ -38,6 +38,8 @@ from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, serving
 from tests.integration.mcp.parts import SERVERS, accepts, free_port
 
+pytestmark = pytest.mark.timeout(300)
+
 ASKING = SERVERS / "asking_server.py"
 ALLOWED = {"elicitation": "ask", "sampling": "pass", "roots": "pass"}
 CLIENTS, UPSTREAMS = ["legacy", "auto"], ["legacy", "modern"]
@@ -142,7 +144,7 @@ async def test_a_servers_questions_reach_the_client_of_the_call_and_its_answers_
 ) -> None:
     person = Person()
     with serving(tmp_path / "home") as service, asking_server(service, upstream, **ALLOWED):
-        async with asyncio.timeout(60), connected(opened(service), mode, person) as client:
+        async with asyncio.timeout(150), connected(opened(service), mode, person) as client:
             assert text_of(await client.call_tool("paint", {"thing": "door"})) == "door: red"
             assert text_of(await client.call_tool("fence", {"thing": "garden"})) == "garden: 3 m of red"
             assert "blue" in text_of(await client.call_tool("imagine", {}))
@@ -176,11 +178,11 @@ async def test_a_client_that_cannot_be_asked_and_a_server_that_may_not_ask_are_t
     person = Person()
     with serving(tmp_path / "home") as service, asking_server(service, upstream, elicitation="ask"):
         session = opened(service)
-        async with asyncio.timeout(60), connected(session, mode, person) as client:
+        async with asyncio.timeout(150), connected(session, mode, person) as client:
             assert (await client.call_tool("imagine", {})).is_error
             assert (await client.call_tool("look", {})).is_error
         assert person.asked == []
-        async with asyncio.timeout(60), connected(session, mode, None) as client:
+        async with asyncio.timeout(150), connected(session, mode, None) as client:
             code = await refused(client, "paint", {"thing": "door"})
         assert code == (MISSING_REQUIRED_CLIENT_CAPABILITY if (mode, upstream) == ("auto", "modern") else None)
 
@@ -234,7 +236,7 @@ async def test_an_answer_and_a_cancellation_are_posted_to_another_process(proces
     with asking_server(first, "modern", **ALLOWED):
         session = opened(first)
         headers = {"Authorization": f"Bearer {session['token']}"}
-        async with asyncio.timeout(90), httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with asyncio.timeout(150), httpx2.AsyncClient(headers=headers, timeout=60) as http:
             poster = Poster(http, f"{first.url}/mcp", f"{second.url}/mcp")
             await poster.shaken()
             async with poster.called("paint", {"thing": "door"}) as messages:
@@ -262,7 +264,7 @@ async def test_a_client_of_the_newer_generation_comes_back_to_another_process(pr
     answers = {"Which colour for the garden?": {"colour": "red"}, "How many metres of red?": {"metres": 3}}
     with asking_server(first, "legacy", **ALLOWED):
         headers = {"Authorization": f"Bearer {opened(first)['token']}"}
-        async with asyncio.timeout(90), httpx2.AsyncClient(headers=headers, timeout=60) as http:
+        async with asyncio.timeout(150), httpx2.AsyncClient(headers=headers, timeout=60) as http:
             again: Json = {}
             for question, content in answers.items():
                 told = (await modern_call(http, next(urls), again)).json()["result"]

@@ -28,7 +28,10 @@ async def main() -> None:
     readiness = container.readiness()
 
     async def told() -> None:
-        print(*[found.part for found in await readiness.problems()] or ["ready"])
+        # A slow machine is told of as a database that does not answer in time.
+        while "database" in (parts := [found.part for found in await readiness.problems()]):
+            await asyncio.sleep(0.1)
+        print(*parts or ["ready"])
 
     async with running(container):
         await told()
@@ -50,7 +53,13 @@ def stands_at(url: str, revision: str) -> None:
 
 
 def is_ready(address: str) -> bool:
-    return httpx.get(f"{address}/health/ready", timeout=60).is_success
+    answer = httpx.get(f"{address}/health/ready", timeout=60)
+    return answer.is_success and answer.json() == {"status": "ready"}
+
+
+def lacks(address: str, part: str) -> bool:
+    """Whether it is not ready for this reason alone."""
+    return parts_of(httpx.get(f"{address}/health/ready", timeout=60)) == [part]
 
 
 def parts_of(answer: httpx.Response) -> list[str]:
@@ -90,10 +99,10 @@ def test_services_and_workers_say_that_the_database_was_upgraded_or_is_away_and_
         processes.work("worker", DRAGOMAN_METRICS_PORT=str(port))
         addresses = (service.url, f"http://127.0.0.1:{port}")
         for address in addresses:
-            assert httpx.get(f"{address}/health/ready", timeout=60).json() == {"status": "ready"}
+            until(partial(is_ready, address), what=f"{address} to be ready")
         stands_at(databases.owner_url(url), "9999")
         for address in addresses:
-            assert parts_of(httpx.get(f"{address}/health/ready", timeout=60)) == ["migrations"]
+            until(partial(lacks, address, "migrations"), what=f"{address} to find the other revision")
             assert httpx.get(f"{address}/health/live", timeout=60).status_code == 200
         stands_at(databases.owner_url(url), HEAD)
         server.stop("fast")

@@ -100,5 +100,8 @@ def test_each_kind_of_thing_that_waits_is_told_once_with_its_link(tmp_path: Path
         said = json.dumps([*told.values()])
         for text in (TOKEN, "Which colour", EMAIL["to"], ASK["prompt"], MALICIOUS):
             assert str(text) not in said
-        states = {each["state"] for each in service.call("GET", "/organization/webhook-deliveries")["data"]}
-        assert states == {"delivered"}
+
+        def states() -> set[str]:
+            return {each["state"] for each in service.call("GET", "/organization/webhook-deliveries")["data"]}
+
+        until(lambda: states() == {"delivered"}, what="the note of each delivery")

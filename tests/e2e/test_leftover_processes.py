@@ -11,18 +11,21 @@ from tests.e2e.processes import carrying, descendants, living, until
 from tests.e2e.service import STOP_S, Service, a_turn, serving
 
 SERVERS = 10
+HELD_S = 150
+"""How long a call may be held; much longer than the servers take to start."""
 
 
 def ten_held_servers(service: Service) -> None:
     """Ten stdio servers, each with a call in progress that will never be answered."""
     slugs = [f"held{number}" for number in range(SERVERS)]
-    logs = [service.watched_server(slug) for slug in slugs]
+    logs = [service.watched_server(slug, timeout_s=HELD_S) for slug in slugs]
     calls = [(f"mcp__{slug}__held_note", {"gate": str(service.home / "never")}) for slug in slugs]
+    limits = {"tool_timeout_s": HELD_S, "turn_tool_timeout_s": HELD_S}
     half = SERVERS // 2  # a turn runs fewer calls than ten at a time
     for name, its_slugs, its_calls in (("a", slugs[:half], calls[:half]), ("b", slugs[half:], calls[half:])):
-        service.agent(name, service.script(name, a_turn("", *its_calls)), mcp_servers=its_slugs)
+        service.agent(name, service.script(name, a_turn("", *its_calls)), mcp_servers=its_slugs, limits=limits)
         service.start_run(name)
-    until(lambda: all(log.exists() and "called held_note" in log.read_text() for log in logs), what="all calls")
+    until(lambda: all(log.exists() and "called held_note" in log.read_text() for log in logs), 120, "all calls")
 
 
 def terminate(service: Service) -> None:
@@ -48,5 +51,5 @@ def test_no_process_is_left_with_ten_stdio_servers_at_work(tmp_path: Path, end: 
         assert len(marked & started) >= SERVERS
         end(service)
         # A killed service tells nobody; its launchers notice by themselves.
-        until(lambda: not started & living().keys(), patience_s=10, what="the end of every descendant")
-        assert not carrying(str(service.home))
+        until(lambda: not started & living().keys(), what="the end of every descendant")
+        until(lambda: not carrying(str(service.home)), what="the end of every server")

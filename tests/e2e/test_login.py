@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.e2e.dragoman_here import DragomanHere
 from tests.e2e.dragoman_process import DEADLINE_S, Dragoman
 from tests.e2e.identity_provider import CLI_CLIENT, IdentityProvider, needs_identity_provider, providing, register
 from tests.e2e.service import Service, serving
@@ -133,9 +134,11 @@ def test_the_sign_in_comes_before_the_key_of_the_data_directory_and_after_one_of
 ) -> None:
     del dragoman.environment["DRAGOMAN_URL"]
     dragoman.environment["DRAGOMAN_HOME"] = str(service.home)
-    assert dragoman.run("whoami", "--json").json["kind"] == "api_key"
+    here = DragomanHere(service.home)
+    here.environment = dragoman.environment
+    assert here.run("whoami", "--json").json["kind"] == "api_key"
     assert "exit code 0" in logged_in(dragoman, provider, "ann")
-    assert dragoman.run("whoami", "--json").json["kind"] == "user"
-    assert dragoman.run("whoami", "--json", DRAGOMAN_API_KEY=service.key).json["kind"] == "api_key"
-    dragoman.run("logout")
-    assert dragoman.run("whoami", "--json").json["kind"] == "api_key"
+    assert here.run("whoami", "--json").json["kind"] == "user"
+    assert here.run("whoami", "--json", DRAGOMAN_API_KEY=service.key).json["kind"] == "api_key"
+    here.run("logout")
+    assert here.run("whoami", "--json").json["kind"] == "api_key"

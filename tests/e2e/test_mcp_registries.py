@@ -14,7 +14,7 @@ from tests.e2e.processes import until
 from tests.e2e.service import SERVERS, Service, serving
 from tests.integration.mcp.parts import accepts, free_port
 
-pytestmark = [pytest.mark.requirement("X6"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.requirement("X6"), pytest.mark.timeout(400)]
 NAMESPACE = "local.dragoman"
 
 

@@ -46,6 +46,18 @@ class Page:
         return {label for sample in self._samples if sample.name == name for label in sample.labels}
 
 
+def read_page(address: str) -> Page:
+    """The first page for which the database could be read in time."""
+    pages: list[Page] = []
+
+    def is_read() -> bool:
+        pages.append(Page(address))
+        return pages[-1]("dragoman_database_up") == 1
+
+    until(is_read, what="a page with the backlog")
+    return pages[-1]
+
+
 @contextmanager
 def a_priced_provider() -> Iterator[str]:
     """An endpoint of OpenAI's chat completions that streams one word and says what it used; its
@@ -85,12 +97,13 @@ def test_a_run_is_seen_by_each_process_as_far_as_it_had_to_do_with_it(
     worker_at = f"http://127.0.0.1:{port}"
     with postgres_databases.fresh() as url, cluster(url, tmp_path) as processes, processes.running:
         api = processes.serve("api", "--no-worker")
-        api.watched_server("watched", trusted=True)
+        api.watched_server("watched", trusted=True, timeout_s=150)
         turns = a_turn("I look.", (HELD, {"text": "here", "gate": str(gate)})), a_turn("Seen.")
         model = api.script("looking", *turns, usage={"input_tokens": 70, "output_tokens": 7, "cached_tokens": 20})
-        api.agent("looker", model, mcp_servers=["watched"])
+        limits = {"tool_timeout_s": 150, "turn_tool_timeout_s": 150}
+        api.agent("looker", model, mcp_servers=["watched"], limits=limits)
         run_id = api.start_run("looker")
-        before = Page(api.url)
+        before = read_page(api.url)
         assert before("dragoman_runs", status="queued") == 1
         assert before("dragoman_run_queue_age_seconds") > 0
         with stream(api, "GET", f"/runs/{run_id}/stream") as frames:
@@ -105,7 +118,7 @@ def test_a_run_is_seen_by_each_process_as_far_as_it_had_to_do_with_it(
             gate.touch()
             assert [frame["event"] for frame in frames][-1] == "end"
         until(lambda: Page(worker_at)("dragoman_runs_ended_total", status="completed") == 1, what="the run's end")
-        worker, service = Page(worker_at), Page(api.url)
+        worker, service = read_page(worker_at), read_page(api.url)
     assert worker("dragoman_model_call_seconds_count", outcome="ok", model=model) == 2
     assert worker("dragoman_tokens_total", kind="input") == 140
     assert worker("dragoman_tokens_total", kind="output") == 14

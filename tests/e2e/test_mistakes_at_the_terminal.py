@@ -236,6 +236,7 @@ def test_a_key_without_which_a_service_elsewhere_cannot_be_used_is_asked_for(tmp
     assert "nothing accepts connections" in outcome.err
 
 
+@pytest.mark.timeout(700)
 def test_the_shell_completes_verbs_names_and_ids(place: Place) -> None:
     def completed(words: str) -> list[str]:
         place_of_last = str(len(words.split(" ")) - 1)
@@ -251,7 +252,7 @@ def test_the_shell_completes_verbs_names_and_ids(place: Place) -> None:
             found[:] = completed(words)
             return bool(found)
 
-        until(is_offered, what=words)
+        until(is_offered, 150, what=words)
         return found
 
     assert completed("dragoman run sh") == ["show"]

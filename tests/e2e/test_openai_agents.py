@@ -14,7 +14,7 @@ PYTHON = ROOT / ".venv-frameworks" / "bin" / "python"
 CLIENT = Path(__file__).with_name("clients") / "openai_agent_of_ours.py"
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(not PYTHON.exists(), reason="needs `make frameworks`")
 @pytest.mark.parametrize(
     "wire",
@@ -29,7 +29,7 @@ def test_the_agents_sdk_runs_its_loop_over_an_agent_of_ours(tmp_path: Path, wire
         service.agent("guide", service.script("guide", calls, a_turn("It is {{ results.last }}.")))
         arguments = [f"{service.url}/openai/v1", service.key, "guide", wire]
         ran = subprocess.run(
-            [PYTHON, CLIENT, *arguments], capture_output=True, text=True, timeout=120, check=False, env={**os.environ}
+            [PYTHON, CLIENT, *arguments], capture_output=True, text=True, timeout=240, check=False, env={**os.environ}
         )
         assert ran.returncode == 0, ran.stderr
         told = json.loads(ran.stdout)
@@ -39,7 +39,7 @@ def test_the_agents_sdk_runs_its_loop_over_an_agent_of_ours(tmp_path: Path, wire
 
 
 @pytest.mark.requirement("X2")
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.skipif(not PYTHON.exists(), reason="needs `make frameworks`")
 def test_langchains_chat_model_asks_streams_shapes_and_calls_functions(tmp_path: Path) -> None:
     with serving(tmp_path / "home") as service:
@@ -52,7 +52,7 @@ def test_langchains_chat_model_asks_streams_shapes_and_calls_functions(tmp_path:
             [PYTHON, client, f"{service.url}/openai/v1", service.key],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=240,
             check=False,
         )
         assert ran.returncode == 0, ran.stderr

@@ -15,14 +15,16 @@ ON = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_LOGS_EXPORTER": "otlp", "OTEL_TRACE
 
 def test_metrics_and_lines_of_a_run_reach_the_collector_and_traces_do_not(tmp_path: Path) -> None:
     with a_collector() as collector:
-        settings = {**ON, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "DRAGOMAN_LOG_SLOW_MS": "1"}
-        with serving(tmp_path / "home", **settings) as service:
+        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_METRIC_EXPORT_INTERVAL": "1000"}
+        with serving(tmp_path / "home", **ON, **settings, DRAGOMAN_LOG_SLOW_MS="1") as service:
             service.agent("first", service.script("hello", a_turn("Hi")))
             service.run("first")
             lines = collector.next_logs()
             while not any("request_id" in attributes_of(record.attributes) for _, record in lines):
                 lines = collector.next_logs()
-        metrics = collector.next_metrics()
+            metrics = collector.next_metrics()
+            while "dragoman_runs_ended" not in metrics:
+                metrics = collector.next_metrics()
 
     [ended] = metrics["dragoman_runs_ended"].sum.data_points
     assert ended.as_double == 1

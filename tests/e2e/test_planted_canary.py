@@ -136,6 +136,7 @@ def decide_with_the_token(service: Service) -> None:
     assert f"It would say {MARK}." in denied["result"]
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.requirement("C4", "C5", "G1", "G2")
 def test_a_planted_canary_is_found_nowhere_and_its_thread_is_closed_until_it_is_released(tmp_path: Path) -> None:
     home, texts = tmp_path / "home", tmp_path / "planted.json"

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from tests.e2e.outside import Outside, outside
-from tests.e2e.processes import command_line, descendants, environment_of, living, until
+from tests.e2e.processes import Process, command_line, descendants, environment_of, living, until
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, a_turn, serving
 
 ENV = "planted-env-4c8e1f0b"
@@ -132,8 +132,16 @@ def test_planted_secrets_are_found_nowhere_but_where_they_are_meant(tmp_path: Pa
             hold = service.script("hold", a_turn("", ("mcp__indiscreet__held_look", {})))
             service.agent("holder", hold, mcp_servers=["indiscreet"])
             run_id = service.start_run("holder")
-            until(lambda: ENV in environments_below(service), what="the server's process")
-            below = descendants(service.process.pid)
+            below: set[Process] = set()
+
+            def is_started() -> bool:
+                below.clear()
+                below.update(descendants(service.process.pid))
+                # Until a process begins its own program, it is a part of the service.
+                begun = command_line(service.process.pid) not in {command_line(process.pid) for process in below}
+                return begun and any(ENV in environment_of(process.pid) for process in below)
+
+            until(is_started, what="the server's process")
             # A server and its launcher know what is meant for it, and nothing else.
             others = {name: secret for name, secret in secrets.items() if name != "env"}
             for process in below:
@@ -157,7 +165,3 @@ def test_planted_secrets_are_found_nowhere_but_where_they_are_meant(tmp_path: Pa
     assert kept.pop("admin.key").strip().decode() == service.key
     for name, content in kept.items():
         assert found(secrets, content) == [], name
-
-
-def environments_below(service: Service) -> str:
-    return "".join(environment_of(process.pid) for process in descendants(service.process.pid))

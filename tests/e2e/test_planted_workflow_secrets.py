@@ -1,6 +1,7 @@
 """Secrets of a workflow's tools are planted, used, and echoed by careless servers; then none may be
 found where it is not meant, while the run lasts and when it has ended."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, a_turn, s
 from tests.e2e.test_planted_secrets import found
 from tests.e2e.test_workflow_tools import by_id
 from tests.e2e.test_workflows import SECRET, settled, weather
+
+pytestmark = pytest.mark.timeout(300)
 
 SERVER_TOKEN = "planted-server-token-6d1e0a9b"
 PLANTED = {"bound input": SECRET, "server's environment": SERVER_TOKEN}
@@ -68,6 +71,15 @@ def everything_said(service: Service, run_id: str, agent_run_id: str) -> bytes:
     return b"\n".join(service.client.get(path).content for path in paths)
 
 
+def stored_in(home: Path) -> bytes:
+    """All files. One that is gone before it is read holds nothing any more."""
+    contents = b""
+    for path in home.rglob("*"):
+        with suppress(FileNotFoundError):
+            contents += path.read_bytes() if path.is_file() else b""
+    return contents
+
+
 @pytest.mark.requirement("A5", "B12", "F2", "F6", "G1")
 def test_secrets_of_a_workflows_tools_are_found_nowhere(tmp_path: Path) -> None:
     home = tmp_path / "home"
@@ -97,7 +109,7 @@ def test_secrets_of_a_workflows_tools_are_found_nowhere(tmp_path: Path) -> None:
             said = everything_said(service, run_id, by_id(run)["alice"]["run_id"])
             assert b"[hidden]" in said
             assert found(PLANTED, said) == []
-            assert found(PLANTED, b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())) == []
+            assert found(PLANTED, stored_in(home)) == []
 
             answer = {"answers": [{"node_id": "hold", "answer": "yes"}]}
             service.call("POST", f"/workflow-runs/{run_id}/resume", answer)

@@ -27,9 +27,9 @@ from tests.e2e.service import (
 from tests.e2e.streams import stream
 from tests.integration.mcp.parts import free_port
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
-START_S = 60.0
+START_S = 120.0
 LOOK, HELD = "mcp__watched__look", "mcp__watched__held_look"
 
 
@@ -113,10 +113,11 @@ def test_workers_share_the_runs_and_one_that_is_killed_loses_none(processes: Clu
     assert sorted(attempts) == [1, 1, 2, 2]
     assert calls_in(log) == len(runs) + 2, "what was read in vain is read again, nothing else"
     assert processes.ask("SELECT count(*) FROM run WHERE worker_id IS NOT NULL AND status = 'in_progress'") == [(0,)]
-    assert httpx.get(f"http://127.0.0.1:{port}/health/ready", timeout=60).json() == {"status": "ready"}
-    metrics = httpx.get(f"http://127.0.0.1:{port}/metrics", timeout=60).text.splitlines()
-    assert "dragoman_runs_recovered_total 2.0" in metrics
-    assert 'dragoman_runs_ended_total{status="completed"} 4.0' in metrics
+    ready = f"http://127.0.0.1:{port}/health/ready"
+    until(lambda: httpx.get(ready, timeout=60).json() == {"status": "ready"}, what="a worker that is ready")
+    wanted = {"dragoman_runs_recovered_total 2.0", 'dragoman_runs_ended_total{status="completed"} 4.0'}
+    metrics = f"http://127.0.0.1:{port}/metrics"
+    until(lambda: wanted <= set(httpx.get(metrics, timeout=60).text.splitlines()), what=f"{wanted}")
 
 
 @pytest.mark.requirement("E4", "E7")
@@ -140,7 +141,7 @@ def test_a_worker_that_was_frozen_past_its_lease_changes_nothing_when_it_comes_b
     api = processes.serve("api", "--no-worker")
     log = looking(api, gate)
     text = "".join(f"{number} " for number in range(120))
-    api.agent("talker", api.script("talking", a_turn(text), delay_ms=40, chunk_chars=8))
+    api.agent("talker", api.script("talking", a_turn(text), delay_ms=150, chunk_chars=4))
     frozen = processes.work("worker-1", DRAGOMAN_WORKER_CONCURRENCY="2")
     calling = api.start_run("looker")
     until(lambda: calls_in(log) == 1, what="the held call")
@@ -148,7 +149,7 @@ def test_a_worker_that_was_frozen_past_its_lease_changes_nothing_when_it_comes_b
     until(lambda: "message.delta" in types_of(api, talking), what="the first words")
     frozen.process.send_signal(signal.SIGSTOP)
     other = processes.work("worker-2")
-    until(lambda: calls_in(log) == 2, 40, what="the call of the second worker")
+    until(lambda: calls_in(log) == 2, 120, what="the call of the second worker")
     gate.touch()  # the first worker's call is answered too, and so is its model: it will want to store that
     attempts = [assert_looked(api, calling)["run"]["attempt"], api.wait(talking)["run"]["attempt"]]
     assert attempts == [2, 2]
@@ -198,7 +199,7 @@ def test_runs_survive_that_all_connections_are_cut_again_and_again(
         postgres_databases.end_sessions()
         time.sleep(0.7)
     for run_id in runs:
-        until(partial(is_completed, api, run_id), 60, what=f"the end of {run_id}")
+        until(partial(is_completed, api, run_id), 120, what=f"the end of {run_id}")
         ended = api.wait(run_id)
         assert_consistent(ended["messages"], api.events(run_id))
 
@@ -316,7 +317,8 @@ def test_a_service_shows_and_ends_the_connections_that_a_worker_holds(processes:
     api.call("POST", "/secrets", {"name": "TOKEN", "value": "second"})
     until(lambda: status()["state"] == "disconnected", what="the end of the worker's connection")
     assert api.run("looker")["run"]["status"] == "completed"
-    assert tokens() == {"TOKEN=second"}
+    # The process that had the first may take a moment to end.
+    until(lambda: tokens() == {"TOKEN=second"}, what="one process, with the second")
     until(lambda: status()["state"] == "connected", what="the new connection")
     api.call("POST", "/mcp-servers/watched/disconnect")
     until(lambda: not status()["processes"], what="the end of that")

@@ -9,10 +9,17 @@ from chaos.rolling_upgrade import fleet_of, under_load
 from infrastructure.persistence.schema.revision import HEAD
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import cluster
+from tests.e2e.processes import until
 from tests.e2e.service import DRAGOMAN, ROOT, environment
 from tests.e2e.versions import NEXT, next_version
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.requirement("K7")]
+
+CONNECTED = (
+    "SELECT pid FROM pg_stat_activity"
+    " WHERE datname = current_database() AND starts_with(application_name, 'dragoman-schema-')"
+)
+"""The server ends a session some time after its client has left."""
 
 
 async def test_processes_are_replaced_by_those_of_the_next_version_without_a_failed_request_or_an_interrupted_run(
@@ -40,7 +47,7 @@ def test_a_version_that_contracts_the_schema_waits_for_this_one_to_stop_and_is_n
                 cwd=ROOT,
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=300,
                 check=False,
             )
 
@@ -53,6 +60,7 @@ def test_a_version_that_contracts_the_schema_waits_for_this_one_to_stop_and_is_n
         assert "dragoman drain" in refused.stderr
         assert service.call("GET", "/agents")["data"] == []
         assert service.stop() == 0
+        until(lambda: processes.ask(CONNECTED) == [], what="the end of its sessions")
         assert "upgraded" in dragoman("db", "upgrade", PYTHONPATH=str(source)).stdout
         late = dragoman("worker")
         assert late.returncode == 1

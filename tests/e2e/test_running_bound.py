@@ -26,6 +26,9 @@ def test_two_workers_run_no_more_than_the_bound_and_the_places_of_a_killed_one_c
     gate = processes.folder / "gate"
     api = processes.serve("api", "--no-worker")
     log = looking(api, gate)
+    # The calls are held while a worker starts, and until the lease of the killed one has ended.
+    api.call("PATCH", "/mcp-servers/watched", {"timeout_s": 150})
+    api.call("PATCH", "/agents/looker", {"limits": {"tool_timeout_s": 150, "turn_tool_timeout_s": 150}})
     api.call("PATCH", "/organization", {"max_running": 2})
     doomed = processes.work("worker-1")
     first = [api.start_run("looker") for _ in range(2)]
@@ -35,7 +38,7 @@ def test_two_workers_run_no_more_than_the_bound_and_the_places_of_a_killed_one_c
     in_progress = "SELECT count(*) FROM run WHERE status = 'in_progress'"
     assert processes.ask(in_progress) == [(2,)]
     doomed.kill()
-    until(lambda: calls_in(log) == 4, what="two held calls of the other worker")
+    until(lambda: calls_in(log) == 4, patience_s=120, what="two held calls of the other worker")
     assert processes.ask(in_progress) == [(2,)]
     gate.touch()
     for run_id in (*first, *waiting):

@@ -24,7 +24,7 @@ from tests.e2e.service import TERMINAL, Json, Service, assert_consistent, result
 from tests.e2e.streams import stream
 from tests.saved_schema import FOLDER, create_saved_schema
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 SAVED = sorted(path.stem for path in FOLDER.glob("*.json"))
 MOVED = {"last_used_at"}
@@ -96,7 +96,7 @@ class Stored:
 def as_its_maker(service: Service, saved: SavedRuns, running: ExitStack) -> Stored:
     """The service as the maker of a file uses it, and what it says before anything else happens."""
     headers = {"Authorization": f"Bearer {saved.token}"}
-    client = httpx.Client(base_url=f"{service.url}/v1", headers=headers, timeout=60.0, trust_env=False)
+    client = httpx.Client(base_url=f"{service.url}/v1", headers=headers, timeout=120.0, trust_env=False)
     home = service.home / saved.revision
     theirs = replace(service, home=home, key=saved.token, client=running.enter_context(client))
     paths = [path for path in saved.answers if path != "/audit-events"]

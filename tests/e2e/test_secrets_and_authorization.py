@@ -27,7 +27,7 @@ from tests.e2e.test_planted_secrets import everything_the_api_says, found
 from tests.integration.mcp.oauth_world import CLIENT, SECRET, World, oauth_world
 from tests.integration.mcp.parts import SERVERS
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 NAMED = "planted-named-8c1e4f0b"
 FORMER = "planted-former-3d7a90cc"
@@ -58,7 +58,7 @@ def set_by_command(home: Path, name: str, value: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert value not in done.stdout + done.stderr
@@ -141,7 +141,7 @@ def test_secrets_are_used_where_they_are_meant_and_found_nowhere_else_before_and
                 capture_output=True,
                 text=True,
                 check=False,
-                timeout=60,
+                timeout=120,
             )
             assert rotated.returncode == 0, rotated.stderr
             # 4 servers, 3 secrets, 2 grants

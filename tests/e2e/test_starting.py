@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.processes import until
 from tests.e2e.service import serve_to_its_end, starting
 
 
@@ -13,6 +14,7 @@ from tests.e2e.service import serve_to_its_end, starting
 def test_a_first_start_makes_a_private_home_and_says_where_it_listens_and_where_the_key_is(tmp_path: Path) -> None:
     home = tmp_path / "home"
     with starting(home, DRAGOMAN_MCP_SANDBOX="auto", DRAGOMAN_LOG_LEVEL="warning") as service:
+        until(service.output.read_text, what="the announcement, which comes after serve.json")
         lines = service.output.read_text().splitlines()
         assert lines == [f"Dragoman is ready on {service.url}", f"API key: {home / 'admin.key'}"]
         assert service.log.read_text() == ""

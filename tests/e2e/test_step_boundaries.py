@@ -8,7 +8,7 @@ import pytest
 from chaos.boundaries import AnyStage, beside_a_worker, on_postgres, on_sqlite
 from tests.databases import PostgresDatabases
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.requirement("E2", "E3", "E7")]
+pytestmark = [pytest.mark.timeout(900), pytest.mark.requirement("E2", "E3", "E7")]
 
 STARTED = ("SqlRunStore.start inside #1", "SqlRunStore.start committed #1", "SqlRunStore.start committed #2")
 EXECUTED = (

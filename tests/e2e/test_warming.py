@@ -10,6 +10,8 @@ import pytest
 
 from tests.e2e.service import DRAGOMAN, ISOLATED_PYTHON, ROOT, environment
 
+pytestmark = pytest.mark.timeout(500)
+
 _START = """
 import asyncio, sys
 from infrastructure.container import Container
@@ -61,7 +63,7 @@ _LOCKED = re.compile(r"^([\w.-]+)(?:\[[^]]*\])?==", re.MULTILINE)
 
 def run(home: Path, *command: str) -> str:
     done = subprocess.run(
-        command, env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        command, env=environment(home), cwd=ROOT, capture_output=True, text=True, timeout=150, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

@@ -16,6 +16,8 @@ from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, serving
 from tests.webhook_builders import a_signing_secret
 
+pytestmark = pytest.mark.timeout(300)
+
 PLANTED = "planted-url-token-5d1c77"
 
 
@@ -104,7 +106,6 @@ def test_neither_urls_nor_signing_secrets_are_told_to_anybody(tmp_path: Path) ->
 
 
 @pytest.mark.requirement("E6", "E7")
-@pytest.mark.timeout(300)
 def test_of_two_workers_one_delivers_each(tmp_path: Path, postgres_databases: PostgresDatabases) -> None:
     with hooks() as receiver, postgres_databases.fresh() as url, cluster(url, tmp_path) as processes:
         service = processes.serve("api", "--no-worker")

@@ -209,7 +209,7 @@ def test_cancelling_a_workflow_run_cancels_the_run_that_its_agent_called(tmp_pat
         server.held.set()
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.requirement("E6", "F5")
 def test_several_calls_at_once_are_answered_by_workers_with_one_place_each(
     tmp_path: Path, postgres_databases: PostgresDatabases

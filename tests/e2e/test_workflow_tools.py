@@ -12,9 +12,11 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.databases import PostgresDatabases
 from tests.e2e.postgres import cluster
-from tests.e2e.processes import living, until
+from tests.e2e.processes import carrying, until
 from tests.e2e.service import ISOLATED_PYTHON, SERVERS, Json, Service, a_turn, results_by_tool, serving
 from tests.e2e.test_workflows import SECRET, Weather, settled, weather
+
+pytestmark = pytest.mark.timeout(400)
 
 EVERYTHING = (
     ("weather", {"city": "Ulm"}),
@@ -23,6 +25,8 @@ EVERYTHING = (
     ("mcp__watch__look", {"text": "here"}),
     ("code_execution", {"code": "1"}),
 )
+PATIENT = {"tool_timeout_s": 150, "turn_tool_timeout_s": 150}
+"""The weather is held while a test does other things."""
 WIRED = {
     "alice": {"weather", "mcp__time__get_current_time"},
     "bob": {"news", "mcp__watch__look"},
@@ -84,7 +88,7 @@ def prepared(service: Service, url: str) -> Path:
     service.call("POST", "/secrets", {"name": "WEATHER", "value": SECRET})
     for name in WIRED:
         model = service.script(name, a_turn("I call everything.", *EVERYTHING), a_turn(f"{name} is done."))
-        service.agent(name, model, tools=["code_execution"], mcp_servers=["time"])
+        service.agent(name, model, tools=["code_execution"], mcp_servers=["time"], limits=PATIENT)
     saved = service.call("POST", "/workflows", story(url, log))
     assert saved["warnings"] == []
     return log
@@ -124,7 +128,7 @@ def test_each_agent_sees_and_calls_exactly_what_is_wired_to_it(tmp_path: Path) -
             others = {tool for tool, _ in EVERYTHING} - own
             assert {tool for run_id, tool in refused if run_id == by_id(run)[name]["run_id"]} == others
 
-        until(lambda: not _is_running(log), what="the run's own server is closed")
+        until(lambda: not carrying(str(log)), what="the run's own server is closed")
         told += [json.dumps(audit), service.log.read_text(), json.dumps(service.call("GET", "/workflows/pair"))]
         assert all(SECRET not in text for text in told)
     assert SECRET.encode() not in b"".join(file.read_bytes() for file in service.home.rglob("*.db*") if file.is_file())
@@ -158,20 +162,6 @@ def test_edges_of_tools_alone_reach_an_agent_which_has_native_tools_too(tmp_path
     assert "42" in str(results["code_execution"]["result"])
     assert {name for name, result in results.items() if "was not found" in str(result["result"])} == {"source_query"}
     assert server.asked == ["/weather/Ulm"]
-
-
-def _is_running(log: Path) -> bool:
-    return any(str(log) in " ".join(command) for command in _commands())
-
-
-def _commands() -> list[list[str]]:
-    found = []
-    for pid in living():
-        try:
-            found.append(Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0"))
-        except OSError:
-            continue
-    return found
 
 
 async def named_through_the_gateway(session: Json, called: str) -> tuple[set[str], int]:
@@ -284,7 +274,6 @@ def test_two_runs_of_one_workflow_do_not_touch_each_other(tmp_path: Path) -> Non
         assert log.read_text().count("called look") == 1
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.requirement("E6", "F2", "F3", "F6")
 def test_workers_on_postgresql_share_the_tools_of_a_run_and_let_go_of_them(
     tmp_path: Path, postgres_databases: PostgresDatabases
@@ -300,7 +289,7 @@ def test_workers_on_postgresql_share_the_tools_of_a_run_and_let_go_of_them(
             results = results_by_tool(messages_of(api, run, name))
             assert {tool for tool, result in results.items() if not result["is_error"]} == own
         assert log.read_text().count("called look") == 1
-        until(lambda: not _is_running(log), what="the run's own server is closed")
+        until(lambda: not carrying(str(log)), what="the run's own server is closed")
 
 
 @pytest.mark.requirement("A7", "C4", "F3")

@@ -11,6 +11,8 @@ from tests.e2e.processes import until
 from tests.e2e.service import Json, Service, a_turn, serving
 from tests.e2e.test_workflow_kills import Ledger, ledger
 
+pytestmark = pytest.mark.timeout(300)
+
 
 def shop(url: str) -> Json:
     """An agent that may order, and a branch beside it that is done at once."""
@@ -116,7 +118,6 @@ def test_decisions_are_given_through_the_workflow_run_too_and_a_stop_takes_the_a
         assert sent.sent["order"] == 0
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.requirement("C3", "E6", "F4")
 def test_on_postgresql_a_worker_hears_of_a_decision_at_another_process(
     tmp_path: Path, postgres_databases: PostgresDatabases

@@ -38,7 +38,7 @@ class _Answer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        self.server.held.wait(30)
+        self.server.held.wait(150)
         known = self.headers.get("Authorization") == f"Bearer {SECRET}"
         body = json.dumps({"sky": "clear", "degrees": 21, "you_sent": self.headers.get("Authorization")}).encode()
         self.send_response(200 if known else 403)
@@ -72,6 +72,7 @@ def story(url: str) -> Json:
         "headers": {"Authorization": "Bearer {{inputs.token}}"},
         "inputs": {"city": {"type": "string"}, "token": {"type": "string"}},
         "bound": {"city": "{{start.city}}", "token": {"secret": "WEATHER"}},
+        "timeout_s": 150,  # it is held while a worker starts
     }
     return {
         "name": "story",
@@ -225,6 +226,7 @@ def test_what_cannot_be_run_is_refused(service: Service) -> None:
         service.call("DELETE", "/secrets/WEATHER", expect=409)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.requirement("E4", "E6", "F4")
 def test_workers_on_postgresql_hand_workflows_to_each_other(
     tmp_path: Path, postgres_databases: PostgresDatabases

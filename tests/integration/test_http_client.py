@@ -39,8 +39,10 @@ async def serving(answer: bytes | None, *, reset: bool = False) -> AsyncIterator
             writer.close()
 
 
-async def failure(url: str, *, egress: EgressPolicy | None = None) -> httpx.HTTPError:
-    async with HttpClients().create(connect_timeout_s=0.3, read_timeout_s=0.3, egress=egress) as client:
+async def failure(
+    url: str, *, connect_s: float = 60.0, read_s: float = 60.0, egress: EgressPolicy | None = None
+) -> httpx.HTTPError:
+    async with HttpClients().create(connect_timeout_s=connect_s, read_timeout_s=read_s, egress=egress) as client:
         with pytest.raises(httpx.HTTPError) as raised:
             await client.get(url)
         return raised.value
@@ -72,7 +74,7 @@ async def test_a_refused_connection_is_no_timeout() -> None:
 
 async def test_a_connection_that_does_not_come_about_is_one() -> None:
     with a_full_backlog() as port:
-        error = await failure(f"http://127.0.0.1:{port}/")
+        error = await failure(f"http://127.0.0.1:{port}/", connect_s=0.3)
     assert type(error) is httpx.ConnectTimeout
 
 
@@ -91,7 +93,7 @@ async def test_an_answer_that_does_not_come_or_breaks_off_is_named(
     answer: bytes | None, reset: bool, error: type[httpx.HTTPError]
 ) -> None:
     async with serving(answer, reset=reset) as url:
-        assert type(await failure(url)) is error
+        assert type(await failure(url, read_s=0.3 if answer is None else 60.0)) is error
 
 
 async def test_a_connection_that_cannot_be_made_secure_is_one_that_failed() -> None:

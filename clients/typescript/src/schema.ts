@@ -46,7 +46,7 @@ export interface components {
             server_id: string;
             /** @description Whether runs that the caller starts can use the server. */
             connected: boolean;
-            /** @description Whether the caller may use the server with an account of their own. If false, they can only delete what is stored. */
+            /** @description Whether the caller may use the server with their own account. If false, they can only delete what is stored. */
             used: boolean;
             /** @description Whether tokens or secrets of the caller are stored, which can be deleted. */
             stored: boolean;

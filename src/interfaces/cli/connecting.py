@@ -20,7 +20,8 @@ from interfaces.cli.sign_in.person_auth import PersonAuth
 from interfaces.cli.sign_in.provider import ProviderClient
 from interfaces.cli.sign_in.stored import StoredSignIns
 
-PROBE_TIMEOUT_S = 2.0
+PROBE_TIMEOUT_S = 30.0
+"""A service whose process lives owns HOME, also while it is too busy to answer at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ class Service:
 def fetched(request: urllib.request.Request) -> tuple[int, str, str]:
     """Status, body, and where the answer leads."""
     try:
-        with OPENER.open(request, timeout=25) as response:
+        with OPENER.open(request, timeout=80) as response:
             return response.status, response.read().decode(), ""
     except urllib.error.HTTPError as answer:
         return answer.code, answer.read().decode(), answer.headers.get("location", "")
@@ -150,7 +150,7 @@ def fill_in(service: Service, asked: Json) -> Json:
     """Send every form as it is, and wait for the run."""
     answers = [{"tool_call_id": call["id"], "result": {"action": "accept", "content": {}}} for call in asked["pending"]]
     service.call("POST", f"/v1/runs/{asked['id']}/resume", {"tool_results": answers})
-    return service.call("GET", f"/v1/runs/{asked['id']}/wait?timeout_s=20")
+    return service.call("GET", f"/v1/runs/{asked['id']}/wait?timeout_s=60")
 
 
 def main(home: str, url: str) -> None:

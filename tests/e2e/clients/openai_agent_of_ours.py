@@ -37,7 +37,8 @@ async def main(url: str, key: str, model: str, wire: str) -> None:
         streamed = Runner.run_streamed(agent, "The weather?")
         async for _ in streamed.stream_events():
             pass
-    sys.stdout.write(json.dumps({"output": streamed.final_output, "called": called}))
+    # The functions of one turn are called side by side.
+    sys.stdout.write(json.dumps({"output": streamed.final_output, "called": sorted(called)}))
 
 
 asyncio.run(main(*sys.argv[1:]))

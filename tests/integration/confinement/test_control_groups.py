@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ from tests.completeness import beyond
 from tests.integration.confinement.test_ends import ESCAPING, all_end, options
 from tests.integration.confinement.world import PROFILES, World, a_world, launched
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S2")]
+pytestmark = pytest.mark.requirement("S2")
 UNMARKED = """
 import os, sys
 if "again" not in sys.argv:
@@ -80,7 +81,10 @@ def test_a_confined_process_and_all_it_starts_are_in_its_group_and_end_with_it(
     with launched((*options(world, profile), "--cgroup", str(own)), *command, cwd=world.own) as (process, lifeline):
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(3)] == [b"out\n"] * 3
-        found = [os.pidfd_open(pid) for pid in processes(own)]
+        found = []
+        for pid in processes(own):
+            with suppress(ProcessLookupError):  # the middle one of two forks may just have ended
+                found.append(os.pidfd_open(pid))
         assert len(found) >= 4
         assert process.pid not in processes(own)
         os.close(lifeline)

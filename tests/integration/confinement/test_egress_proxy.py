@@ -18,7 +18,7 @@ from infrastructure.http.proxy_resolver import LookupsBusyError
 from infrastructure.http.shared_bound import OrganizationBound, SharedBound
 from infrastructure.mcp.transports.egress_link import EgressLink
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
+pytestmark = pytest.mark.requirement("S1")
 
 HERE = "127.0.0.1"
 ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"

@@ -16,8 +16,6 @@ from infrastructure.confinement.plan import BUBBLEWRAP, LANDLOCK, NAMESPACES
 from tests.completeness import beyond
 from tests.integration.confinement.world import PATIENCE_S, PROFILES, World, a_world, held_here, launched
 
-pytestmark = pytest.mark.timeout(60)
-
 ESCAPING = """
 import os, signal, sys, time
 pipe = int(sys.argv[1])
@@ -141,13 +139,19 @@ import subprocess
 from infrastructure.confinement.leftovers import new_mark
 null = subprocess.DEVNULL
 left = subprocess.Popen(["/bin/sleep", "600"], env=new_mark(), start_new_session=True, stdout=null, stderr=null)
-print(left.pid)
+print(left.pid, flush=True)
+input()
 """
-    gone = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=world.root)
+    service = [sys.executable, "-c", script]
+    with subprocess.Popen(service, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=world.root) as gone:
+        assert gone.stdout is not None
+        # A service that starts elsewhere on this machine may end it as soon as its own is gone.
+        left = os.pidfd_open(int(gone.stdout.readline()))
+        gone.communicate(b"\n", timeout=PATIENCE_S)
+    assert gone.returncode == 0
     ours = subprocess.Popen(["/bin/sleep", "3600"], env=leftovers.new_mark())
-    left = os.pidfd_open(int(gone.stdout))
     try:
-        leftovers.end_leftovers()  # unless a service that started elsewhere on this machine was first
+        leftovers.end_leftovers()
         assert all_end([left])
         assert ours.poll() is None
     finally:

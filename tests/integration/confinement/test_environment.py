@@ -14,7 +14,7 @@ from infrastructure.mcp.transports.stdio_process import ServerProcess, StdioComm
 from tests.completeness import beyond
 from tests.integration.confinement.world import PATIENCE_S, PROFILES, World, a_world, held_here
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
+pytestmark = pytest.mark.requirement("S1")
 
 
 async def output(command: StdioCommand, *, on_started: Callable[[], None] = lambda: None) -> str:

@@ -24,8 +24,6 @@ from tests.integration.confinement.world import (
     launched,
 )
 
-pytestmark = pytest.mark.timeout(60)
-
 Outcomes = dict[str, str]
 NEEDS_A_NAMESPACE = "connect_to_a_port_that_is_not_allowed"
 

@@ -27,7 +27,7 @@ from tests.integration.confinement import network_attempts
 from tests.integration.confinement.test_environment import output
 from tests.integration.confinement.world import MACHINE, PROFILES, World, a_world, held_here
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
+pytestmark = pytest.mark.requirement("S1")
 
 HERE, PRIVATE = "127.0.0.1", "10.1.2.3"
 PROXY = {"HTTPS_PROXY": "http://127.0.0.1:3128"}

@@ -14,7 +14,7 @@ from infrastructure.mcp.transports.launcher import LAUNCHER
 from tests.completeness import beyond
 from tests.integration.confinement.world import HOSTILE_PROGRAM, PATIENCE_S, a_world, held_here, launched
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
+pytestmark = pytest.mark.requirement("S1")
 
 
 def profile_on(

@@ -18,7 +18,7 @@ from tests.completeness import beyond
 from tests.integration.confinement.world import PATIENCE_S, PROFILES, held_here, launched, machine_of
 from tests.integration.mcp.parts import started
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S1")]
+pytestmark = pytest.mark.requirement("S1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

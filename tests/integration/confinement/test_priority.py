@@ -12,7 +12,7 @@ from tests.completeness import beyond
 from tests.e2e.processes import until
 from tests.integration.confinement.world import PROFILES, a_world, held_here, launched
 
-pytestmark = [pytest.mark.timeout(60), pytest.mark.requirement("S3")]
+pytestmark = pytest.mark.requirement("S3")
 
 SESSIONS = """
 import os, time

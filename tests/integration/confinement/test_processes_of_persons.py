@@ -31,7 +31,7 @@ from tests.integration.confinement.world import PROFILES, held_here, machine_of
 from tests.integration.mcp.parts import ISOLATED_PYTHON, PATIENCE_S, SERVERS, sdk_connections, started, text_of
 from tests.people_builders import a_user
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.requirement("P3", "S1")]
+pytestmark = pytest.mark.requirement("P3", "S1")
 
 ANN, BEN = UserId("usr_ann"), UserId("usr_ben")
 TOKENS = {ANN: "tok-ann", BEN: "tok-ben"}

@@ -25,8 +25,6 @@ from tests.integration.mcp.parts import (
     text_of,
 )
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:

@@ -9,6 +9,7 @@ import pytest
 
 from infrastructure.events.postgres_wakeups import MAX_PAYLOAD_BYTES, PostgresWakeups
 from infrastructure.events.row_notifications import RowNotifications
+from tests.contract.patient_wakeups import patient, until_fresh
 from tests.databases import PostgresDatabases
 
 SOON_S = 60.0
@@ -22,12 +23,15 @@ def database(postgres_databases: PostgresDatabases) -> Iterator[str]:
 
 @asynccontextmanager
 async def process(url: str, name: str) -> AsyncIterator[PostgresWakeups]:
-    wakeups = PostgresWakeups(url, process=name, rows=RowNotifications(shared=True))
-    await wakeups.start()
-    try:
-        yield wakeups
-    finally:
-        await wakeups.stop()
+    rows = RowNotifications(shared=True)
+    wakeups = PostgresWakeups(url, process=name, rows=rows)
+    with patient():
+        await wakeups.start()
+        try:
+            await until_fresh(rows)
+            yield wakeups
+        finally:
+            await wakeups.stop()
 
 
 @pytest.mark.requirement("E6")

@@ -160,7 +160,7 @@ async def a_scene(
     tables = InMemoryTables()
     tool = InMemoryTool(answer=handler)
     connections = InMemoryMcpConnections({"files": InMemoryMcpServer(tools={"echo": tool})})
-    async with asyncio.timeout(30), tables.open([an_organization(ORG)], known_keys()):
+    async with asyncio.timeout(120), tables.open([an_organization(ORG)], known_keys()):
         container = a_service_container(tables, connections=connections, answer_limits=limits)
         stores = stores_of(container)
         server = a_server()

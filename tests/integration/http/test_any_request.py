@@ -55,7 +55,7 @@ class Attempt:
         return self._runner.run(self._exchange(request, headers))
 
     async def _exchange(self, request: dict[str, Any], headers: dict[str, str]) -> tuple[int, str, bytes]:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer = await self._service.client.request(**request, headers=headers)
             return answer.status_code, answer.headers.get("content-type", ""), answer.content
 

@@ -56,7 +56,7 @@ async def test_a_call_whose_client_left_is_kept_with_what_became_of_it(
         body=body(),
     )
     holding = asyncio.create_task(conversation.hold())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await held.began.wait()
         conversation.left.set()
         if is_modern:

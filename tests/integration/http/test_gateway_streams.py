@@ -25,6 +25,8 @@ from tests.integration.http.service import Conversation, Harness, Service, token
 from tests.integration.http.test_gateway_clients import shaken
 
 NOTES = "mcp+files:file:///notes"
+PATIENCE_S = 100.0
+"""A thousand streams open together; the first of them is as late as the last."""
 pytestmark = pytest.mark.requirement("F5")
 
 
@@ -49,19 +51,19 @@ class Stream:
 
     async def told(self, count: int) -> list[Json]:
         """The first `count` messages, once they have come."""
-        async with asyncio.timeout(10), self.conversation.arrived:
+        async with asyncio.timeout(PATIENCE_S), self.conversation.arrived:
             await self.conversation.arrived.wait_for(lambda: len(self.messages) >= count)
         return self.messages
 
     async def ended(self) -> list[Json]:
         """All messages, once the service has ended the stream."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.shield(self.task)
         return self.messages
 
     async def leave(self) -> None:
         self.conversation.left.set()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await self.task
 
 
@@ -86,7 +88,7 @@ async def streaming(
     )
     stream = Stream(conversation=conversation, task=asyncio.create_task(conversation.hold()))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             await conversation.received(1)
         yield stream
     finally:
@@ -106,7 +108,7 @@ async def ask(caller: Caller, sealed: str | None, method: str, params: Json) -> 
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for what a stream does beside its messages."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():  # noqa: ASYNC110 (nobody is told of it)
             await asyncio.sleep(0)
 

@@ -133,7 +133,7 @@ async def test_a_result_is_waited_for_and_what_is_told_meanwhile_is_the_task(ser
         service.app, "POST", "/mcp", headers={**headers, **accepted}, token=caller.token or "", body=body()
     )
     holding = asyncio.create_task(conversation.hold())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await conversation.received(1)
         await finished(service, run_id)
         await holding
@@ -159,7 +159,7 @@ async def test_who_waits_for_a_result_is_not_given_it_once_the_session_was_revok
         service.app, "POST", "/mcp", headers={**headers, **accepted}, token=caller.token or "", body=body()
     )
     holding = asyncio.create_task(conversation.hold())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await conversation.received(1)
         revoked = await service.call("DELETE", f"/v1/gateway-sessions/{caller.session_id}")
         assert revoked.status_code == 204

@@ -146,7 +146,7 @@ async def test_a_canary_token_ends_the_session_though_the_call_that_it_was_seen_
         calling = asyncio.create_task(
             harness.container.call_gateway_tool().execute(replace(harness.call(n=1), on_progress=hear))
         )
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await is_told.wait()
             calling.cancel()
             with suppress(asyncio.CancelledError):

@@ -38,7 +38,7 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
 ) -> None:
     tables = InMemoryTables()
     files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
-    async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(120), asyncio.TaskGroup() as tasks:
         container = a_service_container(
             tables,
             connections=InMemoryMcpConnections({"files": files}),
@@ -55,7 +55,7 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
         call = CallGatewayToolCommand(session=session, name=ECHO, arguments={}, resumable=resumable)
         async with stores.wakeups.subscribe(TIMERS_TOPIC) as asked:
             held = tasks.create_task(container.call_gateway_tool().execute(call))
-            assert await asked.wait(30)
+            assert await asked.wait(60)
         assert not held.done()
         [approval] = await all_of(partial(stores.approvals.page, ORG, ApprovalFilter()))
 
@@ -75,7 +75,7 @@ async def test_a_held_call_is_answered_when_its_approval_ends(
 async def test_people_are_asked_for_no_more_calls_at_one_time_than_a_session_may_have_waiting() -> None:
     tables = InMemoryTables()
     files = InMemoryMcpServer(tools={"echo": InMemoryTool(answer=text_reply("hi"))})
-    async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(30):
+    async with tables.open([an_organization(ORG)], known_keys()), asyncio.timeout(120):
         container = a_service_container(
             tables,
             connections=InMemoryMcpConnections({"files": files}),

@@ -160,7 +160,7 @@ async def test_a_wait_ends_when_its_client_leaves_and_the_run_goes_on(service: S
         body=None if existing else body(),
     )
     conversation.left.set()
-    await asyncio.wait_for(conversation.hold(), 20)
+    await asyncio.wait_for(conversation.hold(), 60)
     assert service.wakeups.topic_count == 0
     run_id = service.worker.submitted[-1]
     assert (await service.call("GET", f"/v1/runs/{run_id}")).json()["status"] == "queued"

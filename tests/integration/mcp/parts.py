@@ -158,6 +158,7 @@ async def sdk_connections(
         on_status=on_status,
         on_listed=on_listed,
         connect_timeout_s=connect_timeout_s,
+        close_timeout_s=PATIENCE_S,
         keep_alive_s=keep_alive_s,
         max_processes=max_processes,
         permits=permits,
@@ -182,6 +183,14 @@ async def until(condition: Callable[[], object], patience_s: float = PATIENCE_S)
     async with asyncio.timeout(patience_s):
         while not condition():  # noqa: ASYNC110 (processes set no events)
             await asyncio.sleep(0.01)
+
+
+def time_passes(seconds: float) -> None:
+    """The event loop's clock goes on by so much at once. Deadlines end then, and not before a slow
+    machine has come to what the test is about."""
+    loop = asyncio.get_running_loop()
+    before = loop.time
+    loop.time = lambda: before() + seconds  # type: ignore[method-assign]
 
 
 def free_port() -> int:

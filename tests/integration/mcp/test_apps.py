@@ -29,7 +29,7 @@ def a_clock() -> MCPServer:
 async def test_a_server_of_either_generation_is_told_that_apps_are_rendered(negotiate: Negotiate) -> None:
     async with serving(a_clock().streamable_http_app()) as url, sdk_connections(negotiate=negotiate) as connections:
         server = remote(f"{url}/mcp")
-        (tool,) = (await connections.discover(server, IN_RUN, timeout_s=20)).tools
+        (tool,) = (await connections.discover(server, IN_RUN, timeout_s=60)).tools
         assert tool.app_links == {URI}
         assert tool.audience == {Audience.APP}
         assert text_of(await connections.call_tool(server, IN_RUN, a_call("time"))) == "rendered"

@@ -32,7 +32,7 @@ async def test_a_tool_that_changes_in_the_middle_of_a_run_is_not_called_any_more
     negotiate: Negotiate, version: str
 ) -> None:
     async with sdk_connections(negotiate=negotiate) as connections:
-        catalog = await connections.discover(CHANGING, IN_RUN, timeout_s=20)
+        catalog = await connections.discover(CHANGING, IN_RUN, timeout_s=60)
         assert catalog.protocol_version == version
         known = {tool.name: tool for tool in catalog.tools}
         look = replace(a_call("look"), definition=known["look"])

@@ -17,6 +17,7 @@ from domain.mcp.server import Isolation, McpServer
 from tests.integration.mcp.parts import (
     IN_RUN,
     ISOLATED_PYTHON,
+    PATIENCE_S,
     SERVERS,
     Answer,
     a_call,
@@ -26,6 +27,7 @@ from tests.integration.mcp.parts import (
     sdk_connections,
     started,
     text_of,
+    time_passes,
 )
 
 LOOKUP = DeclaredTool(
@@ -33,7 +35,6 @@ LOOKUP = DeclaredTool(
     description="Looks up an address.",
     parameters={"type": "object", "properties": {"ip": {"type": "string"}}, "required": ["ip"]},
 )
-CALL_TIMEOUT_S = 0.5
 
 
 class CallsOnly:
@@ -43,11 +44,13 @@ class CallsOnly:
         self.received: list[tuple[bytes, dict[str, Any]]] = []
         self.answer: bytes | None = None
         self.is_silent = False
+        self.called = asyncio.Event()
 
     async def respond(self, request: bytes) -> Answer:
         head, _, body = request.partition(b"\r\n\r\n")
         message = json.loads(body or b"{}")
         self.received.append((head.lower(), message))
+        self.called.set()
         if self.is_silent:
             return None
         return self.answer if self.answer is not None else http("200 OK", "application/json", _answered(message))
@@ -79,7 +82,7 @@ async def test_an_endpoint_that_answers_calls_only_is_sent_calls_only(isolation:
     endpoint = CallsOnly()
     async with answering(endpoint.respond) as url, sdk_connections() as connections:
         server = declared(url, isolation=isolation)
-        catalog = await connections.discover(server, IN_RUN, timeout_s=20)
+        catalog = await connections.discover(server, IN_RUN, timeout_s=60)
         assert endpoint.received == []
 
         for ip in ("192.0.2.1", "192.0.2.2"):
@@ -103,7 +106,7 @@ async def test_a_program_that_answers_calls_only_is_sent_calls_only() -> None:
     program = str(SERVERS / "calls_only_server.py")
     server = started(*ISOLATED_PYTHON, program, declared_tools=(LOOKUP,))
     async with sdk_connections() as connections:
-        assert [tool.name for tool in (await connections.discover(server, IN_RUN, timeout_s=20)).tools] == ["lookup"]
+        assert [tool.name for tool in (await connections.discover(server, IN_RUN, timeout_s=60)).tools] == ["lookup"]
         assert connections.connection_count == 0
         reply = await connections.call_tool(server, IN_RUN, a_call("lookup", ip="192.0.2.1"))
     assert text_of(reply) == "call 1 of ['tools/call']"
@@ -114,11 +117,11 @@ async def test_a_call_is_pinned_to_the_declared_definition() -> None:
     endpoint = CallsOnly()
     async with answering(endpoint.respond) as url, sdk_connections() as connections:
         server = declared(url)
-        [definition] = (await connections.discover(server, IN_RUN, timeout_s=20)).tools
+        [definition] = (await connections.discover(server, IN_RUN, timeout_s=60)).tools
         other = remote(
             url, declared_tools=(DeclaredTool(name="lookup", description="Other.", parameters={"type": "object"}),)
         )
-        [changed] = (await connections.discover(other, IN_RUN, timeout_s=20)).tools
+        [changed] = (await connections.discover(other, IN_RUN, timeout_s=60)).tools
 
         await connections.call_tool(server, IN_RUN, _pinned(definition))
         with pytest.raises(McpFailure) as raised:
@@ -130,7 +133,7 @@ async def test_a_call_is_pinned_to_the_declared_definition() -> None:
 @pytest.mark.requirement("B1")
 async def test_contents_of_such_a_server_are_not_requested() -> None:
     endpoint = CallsOnly()
-    request = ContentRequest(method=ContentMethod.RESOURCES, params={}, timeout_s=20)
+    request = ContentRequest(method=ContentMethod.RESOURCES, params={}, timeout_s=60)
     async with answering(endpoint.respond) as url, sdk_connections() as connections:
         with pytest.raises(McpFailure) as raised:
             await connections.ask(declared(url), IN_RUN, request)
@@ -143,8 +146,11 @@ async def test_a_call_without_an_answer_ends_by_its_timeout_and_nothing_more_is_
     endpoint = CallsOnly()
     endpoint.is_silent = True
     async with answering(endpoint.respond) as url, sdk_connections() as connections:
+        waiting = asyncio.create_task(connections.call_tool(declared(url), IN_RUN, a_call("lookup")))
+        await endpoint.called.wait()
+        time_passes(PATIENCE_S)
         with pytest.raises(McpFailure) as raised:
-            await connections.call_tool(declared(url), IN_RUN, a_call("lookup", timeout_s=CALL_TIMEOUT_S))
+            await waiting
         assert raised.value.kind is McpFailureKind.TIMEOUT
     assert endpoint.methods == ["tools/call"]
 
@@ -195,10 +201,10 @@ async def test_what_a_hostile_endpoint_says_of_its_tools_changes_nothing_and_its
 
     async with answering(respond) as url, sdk_connections() as connections:
         server = declared(url)
-        [definition] = (await connections.discover(server, IN_RUN, timeout_s=20)).tools
+        [definition] = (await connections.discover(server, IN_RUN, timeout_s=60)).tools
         assert text_of(await connections.call_tool(server, IN_RUN, _pinned(definition))) == "done"
         await connections.call_tool(server, IN_RUN, _pinned(definition))
-        again = await connections.discover(server, IN_RUN, timeout_s=20)
+        again = await connections.discover(server, IN_RUN, timeout_s=60)
         assert [tool.name for tool in again.tools] == ["lookup"]
         async with asyncio.timeout(60):
             while len(endpoint.received) < 3:  # noqa: ASYNC110 (the refusal is sent beside the calls)

@@ -54,7 +54,7 @@ async def failure_at(
     server = remote(url, kind)
     async with sdk_connections(egress=egress, resolver=resolver) as connections:
         with pytest.raises(McpFailure) as raised:
-            await connections.discover(server, IN_RUN, timeout_s=20)
+            await connections.discover(server, IN_RUN, timeout_s=60)
         if raised.value.kind is McpFailureKind.NOT_CONNECTED:
             assert connections.status(server).state is ServerState.ERROR
             assert connections.status(server).last_error == raised.value.detail

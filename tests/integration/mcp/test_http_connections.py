@@ -11,7 +11,16 @@ from domain.ids import McpServerId
 from domain.mcp.server import Isolation, McpServer, McpServerKind
 from infrastructure.mcp.connections.negotiation import Negotiate, negotiate_any, negotiate_handshake
 from tests.builders import OTHER_ORG, a_run_id, numbered
-from tests.integration.mcp.parts import IN_RUN, a_call, remote, scope, sdk_connections, text_of
+from tests.integration.mcp.parts import (
+    IN_RUN,
+    PATIENCE_S,
+    a_call,
+    remote,
+    scope,
+    sdk_connections,
+    text_of,
+    time_passes,
+)
 from tests.integration.mcp.watched_server import WatchedServer
 
 GENERATIONS = pytest.mark.parametrize(
@@ -43,7 +52,7 @@ async def test_calls_are_answered_and_tools_are_never_listed_for_them(
 async def test_every_page_of_tools_is_listed_in_one_order(negotiate: Negotiate, version: str) -> None:
     watched = WatchedServer()
     async with watched.serve() as url, sdk_connections(negotiate=negotiate) as connections:
-        catalog = await connections.discover(remote(url), IN_RUN, timeout_s=20)
+        catalog = await connections.discover(remote(url), IN_RUN, timeout_s=60)
     assert watched.requests == ["tools/list"] * 3
     assert [tool.name for tool in catalog.tools] == ["ask", "big", "echo", "hang", "routed"]
     assert (catalog.protocol_version, catalog.server_name) == (version, "watched")
@@ -100,8 +109,11 @@ async def test_a_call_that_times_out_is_cancelled_at_the_server(negotiate: Negot
     watched = WatchedServer()
     async with watched.serve() as url, sdk_connections(negotiate=negotiate) as connections:
         server = remote(url)
+        waiting = asyncio.create_task(connections.call_tool(server, IN_RUN, a_call("hang")))
+        await watched.hanging.wait()
+        time_passes(PATIENCE_S)
         with pytest.raises(McpFailure) as raised:
-            await connections.call_tool(server, IN_RUN, a_call("hang", timeout_s=1.0))
+            await waiting
         assert raised.value.kind is McpFailureKind.TIMEOUT
         assert connections.status(server).protocol_version == version
         async with asyncio.timeout(60):
@@ -198,7 +210,7 @@ async def test_news_of_changed_tools_of_a_modern_server_is_passed_on() -> None:
     watched, told = WatchedServer(), asyncio.Queue[McpServer]()
     async with watched.serve() as url, sdk_connections(on_tools_changed=told.put) as connections:
         server = remote(url)
-        await connections.discover(server, IN_RUN, timeout_s=20)
+        await connections.discover(server, IN_RUN, timeout_s=60)
         async with asyncio.timeout(60):
             while told.empty():  # the subscription may not have reached the server yet
                 await watched.tools_changed()
@@ -215,7 +227,7 @@ async def test_a_listener_to_changed_tools_that_fails_is_told_again(caplog: pyte
 
     caplog.set_level(logging.CRITICAL)
     async with watched.serve() as url, sdk_connections(on_tools_changed=fail) as connections:
-        await connections.discover(remote(url), IN_RUN, timeout_s=20)
+        await connections.discover(remote(url), IN_RUN, timeout_s=60)
         async with asyncio.timeout(60):
             while told.qsize() < 2:
                 await watched.tools_changed()

@@ -278,7 +278,7 @@ async def test_a_test_of_a_saved_server_uses_its_authorization() -> None:
         server = world.server(BY_PERSON)
         await authorized(world, server)
         probe = replace(server, id=McpServerId(numbered("mcp", 7)), tested_id=server.id)
-        assert (await connections.discover(probe, IN_RUN, timeout_s=20)).tools[0].name == "whoami"
+        assert (await connections.discover(probe, IN_RUN, timeout_s=60)).tools[0].name == "whoami"
 
 
 @pytest.mark.parametrize("auth", [BearerAuth(token="fixed-token-1"), BearerAuth(token=SecretRef("FIXED"))])

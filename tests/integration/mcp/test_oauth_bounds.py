@@ -17,7 +17,7 @@ pytestmark = pytest.mark.requirement("B16")
 
 
 @asynccontextmanager
-async def requests(*allowed: str, timeout_s: float = 10.0) -> AsyncIterator[OAuthRequests]:
+async def requests(*allowed: str, timeout_s: float = 60.0) -> AsyncIterator[OAuthRequests]:
     remote = RemoteClient(egress=EgressPolicy(allowed))
     try:
         yield OAuthRequests(remote=remote, timeout_s=timeout_s)

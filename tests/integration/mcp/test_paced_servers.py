@@ -49,7 +49,7 @@ async def test_a_server_that_is_connected_again_and_again_waits_for_its_turn() -
         assert raised.value.kind is McpFailureKind.BUSY  # no failure of the server
         assert raised.value.retry_after_s is not None
         assert raised.value.retry_after_s > 900
-        assert descendants() == before
+        assert descendants() <= before
         reply = await connections.call_tool(plain_server(id=OTHER), IN_RUN, a_call("echo", text="b"))
         assert text_of(reply) == "b"
 
@@ -58,10 +58,10 @@ async def test_tools_that_are_listed_all_the_time_are_refused_with_the_time_to_w
     paces = Paces()
     server = plain_server(isolation=Isolation.SHARED)
     async with sdk_connections(paces=paces) as connections:
-        await connections.discover(server, IN_RUN, timeout_s=30)
+        await connections.discover(server, IN_RUN, timeout_s=60)
         paces.of(ORG, SERVER).charge_work(BURST + 1_000 * RATE)
         with pytest.raises(McpFailure) as raised:
-            await connections.discover(server, IN_RUN, timeout_s=30)
+            await connections.discover(server, IN_RUN, timeout_s=60)
         assert raised.value.kind is McpFailureKind.BUSY
         assert raised.value.retry_after_s is not None
         assert raised.value.retry_after_s > 900
@@ -87,7 +87,7 @@ async def test_a_server_that_floods_is_disconnected_and_others_are_served(
 ) -> None:
     with flooding(transport) as server, caplog.at_level(logging.WARNING):
         async with sdk_connections(paces=Paces(flood_s=0.0)) as connections:
-            await connections.discover(server, IN_RUN, timeout_s=30)
+            await connections.discover(server, IN_RUN, timeout_s=60)
             call = asyncio.ensure_future(connections.call_tool(server, IN_RUN, a_call("flood")))
             other = plain_server(id=OTHER)
             assert text_of(await connections.call_tool(other, IN_RUN, a_call("echo", text="b"))) == "b"

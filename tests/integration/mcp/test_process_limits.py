@@ -7,15 +7,15 @@ import pytest
 from application.mcp.ports import McpFailure, McpFailureKind
 from domain.ids import McpServerId
 from domain.mcp.server import Isolation
-from infrastructure.runtime.system import SystemClock
 from tests.builders import ORG, numbered
 from tests.doubles.permit_leases import InMemoryPermitLeases, Neighbours
+from tests.doubles.surroundings import FixedClock
 from tests.integration.mcp.parts import IN_RUN, a_call, odd_server, sdk_connections, text_of, until
 
 
 @pytest.mark.requirement("B10", "K3")
 async def test_the_number_of_started_servers_holds_over_all_processes_and_an_idle_one_of_another_makes_room() -> None:
-    leases, neighbours = InMemoryPermitLeases(SystemClock()), Neighbours()
+    leases, neighbours = InMemoryPermitLeases(FixedClock()), Neighbours()
     one, two = (neighbours.process(leases, holder) for holder in ("one", "two"))
     ids = [McpServerId(numbered("mcp", 100 + number)) for number in range(3)]
     servers = [odd_server(id=each, isolation=Isolation.SHARED) for each in ids]

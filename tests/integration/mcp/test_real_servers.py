@@ -28,7 +28,7 @@ from tests.integration.mcp.parts import (
     until,
 )
 
-DISCOVERY_S = 30.0
+DISCOVERY_S = 60.0
 
 
 @pytest.mark.requirement("B3", "B4")

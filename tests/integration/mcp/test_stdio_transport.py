@@ -30,6 +30,8 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "SECRET": "not fo
 DEADLINE_S = 60.0
 MIB = 1024 * 1024
 
+pytestmark = pytest.mark.usefixtures("patient_with_launchers")
+
 
 def odd(*arguments: str) -> StdioCommand:
     return StdioCommand(command=sys.executable, args=("-I", "-S", str(SERVERS / "odd_server.py"), *arguments))
@@ -39,9 +41,9 @@ def shell(script: str, cwd: Path | None = None) -> StdioCommand:
     return StdioCommand(command="sh", args=("-c", script), cwd=cwd)
 
 
-def transport_to(command: StdioCommand, log: StderrLog | None = None) -> StdioTransport:
+def transport_to(command: StdioCommand, log: StderrLog | None = None, *, close_grace_s: float = 0.5) -> StdioTransport:
     start = start_process(command, ENVIRONMENT)
-    return StdioTransport(start, log=log or StderrLog(), close_grace_s=0.5, kill_grace_s=0.3)
+    return StdioTransport(start, log=log or StderrLog(), close_grace_s=close_grace_s, kill_grace_s=0.3)
 
 
 def text_of(result: CallToolResult) -> str:
@@ -265,7 +267,7 @@ async def test_closing_ends_a_server_that_ignores_the_end_of_stdin_and_everythin
 
 @pytest.mark.requirement("B3")
 async def test_a_polite_server_is_not_killed() -> None:
-    transport = transport_to(shell("cat >/dev/null; exit 7"))
+    transport = transport_to(shell("cat >/dev/null; exit 7"), close_grace_s=DEADLINE_S)
     async with asyncio.timeout(DEADLINE_S), transport:
         pass
 

@@ -53,22 +53,23 @@ def code_execution(limits: CodeLimits | None = None, *, max_processes: int = 2) 
 
 @pytest.fixture
 async def tool() -> AsyncIterator[CodeExecutionTool]:
-    tool = code_execution(SMALL)
+    """With the small limits, but for the time: code ends, or meets the other limits, on a busy
+    machine, too."""
+    tool = code_execution(replace(SMALL, timeout_s=60.0))
     yield tool
     await tool.close()
 
 
 @pytest.fixture
 def run(tool: CodeExecutionTool) -> Run:
-    return running(tool)
+    return running(tool, timeout_s=60.0)
 
 
 @pytest.fixture
-async def unhurried() -> AsyncIterator[Run]:
-    """Runs code with the small limits, but for the time: code meets the other limits on a busy
-    machine, too."""
-    tool = code_execution(replace(SMALL, timeout_s=60.0))
-    yield running(tool, timeout_s=60.0)
+async def hurried() -> AsyncIterator[Run]:
+    """Runs code with the small limits."""
+    tool = code_execution(SMALL)
+    yield running(tool)
     await tool.close()
 
 
@@ -80,9 +81,9 @@ def running(tool: CodeExecutionTool, *, timeout_s: float = 30.0) -> Run:
     return run
 
 
-async def failure(run: Run, code: str) -> NativeToolError:
+async def failure(run: Run, code: str, *timeout_s: float) -> NativeToolError:
     with pytest.raises(NativeToolError) as caught:
-        await run(code)
+        await run(code, *timeout_s)
     return caught.value
 
 
@@ -231,19 +232,21 @@ async def test_files_network_processes_and_the_environment_are_out_of_reach(run:
         "n = 0\nfor i in range(10 ** 12): n += i",
     ],
 )
-async def test_code_that_does_not_end_is_stopped(run: Run, code: str) -> None:
-    error = await failure(run, code)
+async def test_code_that_does_not_end_is_stopped(hurried: Run, code: str) -> None:
+    error = await failure(hurried, code)
 
     assert error.code == "code_timeout"
     assert "1 seconds" in error.message
 
 
-async def test_the_time_left_for_the_call_is_a_limit_too(tool: CodeExecutionTool) -> None:
-    with pytest.raises(NativeToolError) as caught:
-        async with asyncio.timeout(60):
-            await tool.run({"code": "while True: pass"}, context(timeout_s=0.2))
+async def test_the_time_left_for_the_call_is_a_limit_too(run: Run) -> None:
+    timeout_s, error = 0.2, await failure(run, "while True: pass", 0.2)
+    while error.code == "code_busy":  # a busy machine may need longer to start the sandbox
+        timeout_s *= 2
+        error = await failure(run, "while True: pass", timeout_s)
 
-    assert caught.value.code == "code_timeout"
+    assert error.code == "code_timeout"
+    assert f"{timeout_s:g} seconds" in error.message
 
 
 @pytest.mark.requirement("D1")
@@ -258,8 +261,8 @@ async def test_the_time_left_for_the_call_is_a_limit_too(tool: CodeExecutionTool
         "try:\n    x = 'a' * (10 ** 10)\nexcept MemoryError: pass",
     ],
 )
-async def test_code_that_takes_too_much_memory_is_stopped(unhurried: Run, code: str) -> None:
-    error = await failure(unhurried, code)
+async def test_code_that_takes_too_much_memory_is_stopped(run: Run, code: str) -> None:
+    error = await failure(run, code)
 
     assert error.code == "code_memory_exceeded"
     assert "32 MiB" in error.message
@@ -269,8 +272,8 @@ async def test_code_that_takes_too_much_memory_is_stopped(unhurried: Run, code: 
 @pytest.mark.parametrize(
     "code", ["while True: print('x' * 1000)", "print('x' * 20_000)", "'x' * 20_000", "[0] * 50_000"]
 )
-async def test_more_output_than_allowed_is_refused(unhurried: Run, code: str) -> None:
-    error = await failure(unhurried, code)
+async def test_more_output_than_allowed_is_refused(run: Run, code: str) -> None:
+    error = await failure(run, code)
 
     assert error.code == "code_output_too_large"
     assert "16 KiB" in error.message
@@ -278,7 +281,7 @@ async def test_more_output_than_allowed_is_refused(unhurried: Run, code: str) ->
 
 async def test_the_sandbox_works_on_after_each_kind_of_failure(run: Run) -> None:
     for code in ("1 / 0", "while True: pass", "'a' * (10 ** 10)", "while True: print('x' * 1000)"):
-        await failure(run, code)
+        await failure(run, code, 1.0)
 
     assert await run("1 + 1") == {"result": 2, "stdout": ""}
 
@@ -330,14 +333,14 @@ async def outcome(tool: CodeExecutionTool, context: NativeToolContext) -> str | 
 
 
 async def test_the_event_loop_goes_on_while_code_runs(tool: CodeExecutionTool) -> None:
-    turns = 0
-    busy = asyncio.create_task(tool.run({"code": "while True: pass"}, context()))
-    while not busy.done():
+    busy = asyncio.create_task(tool.run({"code": "while True: pass"}, context(timeout_s=60)))
+    await until(lambda: _states_of("monty"))
+    for _ in range(20):
         await asyncio.sleep(0.01)
-        turns += 1
 
-    assert turns > 10
-    assert isinstance(busy.exception(), NativeToolError)
+    assert not busy.done(), "a loop that stands still goes on once the code has been stopped"
+    busy.cancel()
+    await asyncio.wait([busy])
 
 
 async def test_calls_beyond_the_number_of_processes_wait_their_turn(run: Run) -> None:

@@ -21,7 +21,7 @@ from tests.doubles.state import InMemoryState, StoredThread
 from tests.doubles.surroundings import StepClock
 
 LIMITS = CodeLimits(
-    timeout_s=5.0, max_read_bytes=10_000, max_written_bytes=1024 * 1024, max_files=3, max_host_calls=2_000
+    timeout_s=30.0, max_read_bytes=10_000, max_written_bytes=1024 * 1024, max_files=3, max_host_calls=2_000
 )
 CSV = "name,amount\nAda,3\nGrace,4\n"
 

@@ -23,6 +23,8 @@ from tests.integration.extraction.processes import processes_below
 from tests.integration.native_tools.web_server import Request, WebServer, web_server
 
 KEY = "a-key-of-the-search-provider"
+PATIENCE_S = 90.0
+"""DuckDuckGo is searched by a process of its own, which starts with each search."""
 Hit = tuple[str, str, str]
 HITS: list[Hit] = [
     ("Herons & tides", "https://birds.example/herons?a=1&b=2", "How herons feed at low tide."),
@@ -116,20 +118,20 @@ class Search:
     def finds(self, *hits: Hit) -> None:
         self.web.page(self.form.path, self.form.answer(list(hits)), self.form.content_type)
 
-    async def run(self, query: str, timeout_s: float = 20.0, **arguments: JsonValue) -> list[dict[str, str]]:
+    async def run(self, query: str, timeout_s: float = PATIENCE_S, **arguments: JsonValue) -> list[dict[str, str]]:
         output = await self.tool.run({"query": query, **arguments}, context(timeout_s))
         assert isinstance(output.value, dict)
         assert list(output.value) == ["results"]
         results: list[dict[str, str]] = json.loads(json.dumps(output.value["results"]))
         return results
 
-    async def failure(self, timeout_s: float = 20.0) -> NativeToolError:
+    async def failure(self, timeout_s: float = PATIENCE_S) -> NativeToolError:
         with pytest.raises(NativeToolError) as caught:
             await self.run("herons", timeout_s)
         return caught.value
 
 
-def context(timeout_s: float) -> NativeToolContext:
+def context(timeout_s: float = PATIENCE_S) -> NativeToolContext:
     return NativeToolContext(
         organization_id=OrganizationId("org_1"),
         thread_id=ThreadId("thr_1"),
@@ -245,7 +247,7 @@ async def test_a_provider_that_is_not_there_is_told_so(search: Search) -> None:
     tool = InternetSearchTool(open_provider=lambda: search.form.make("http://127.0.0.1:9"))
 
     with pytest.raises(NativeToolError) as caught:
-        await tool.run({"query": "herons"}, context(20.0))
+        await tool.run({"query": "herons"}, context())
 
     assert caught.value.code == "search_unavailable"
     await tool.close()
@@ -286,7 +288,7 @@ async def test_brave_is_asked_as_it_documents() -> None:
         web.page("/res/v1/web/search", gzip.compress(brave_answer(HITS)), "application/json", content_encoding="gzip")
         provider = BraveSearch(client=HttpClients().create(), base_url=web.url, api_key=KEY)
 
-        assert len(await provider.search("herons", max_results=7, timeout_s=20)) == len(HITS)
+        assert len(await provider.search("herons", max_results=7, timeout_s=PATIENCE_S)) == len(HITS)
 
         (request,) = web.requests
         assert request.method == "GET"
@@ -304,10 +306,10 @@ async def test_tavily_is_asked_as_it_documents_and_an_empty_plan_is_told() -> No
             open_provider=lambda: TavilySearch(client=HttpClients().create(), base_url=web.url, api_key=KEY)
         )
 
-        await tool.run({"query": "herons", "max_results": 7.0}, context(20.0))
+        await tool.run({"query": "herons", "max_results": 7.0}, context())
         web.answer("/search", 432)
         with pytest.raises(NativeToolError) as caught:
-            await tool.run({"query": "herons"}, context(20.0))
+            await tool.run({"query": "herons"}, context())
 
         request = web.requests[0]
         assert request.method == "POST"
@@ -332,6 +334,6 @@ async def test_duckduckgo_asking_whether_a_person_searches_is_a_rate_limit(statu
         tool = InternetSearchTool(open_provider=lambda: DuckDuckGoSearch(base_url=web.url))
 
         with pytest.raises(NativeToolError) as caught:
-            await tool.run({"query": "herons"}, context(20.0))
+            await tool.run({"query": "herons"}, context())
 
         assert caught.value.code == "search_rate_limited"

@@ -21,11 +21,13 @@ from tests.integration.extraction.pdf_files import pdf
 from tests.integration.native_tools.web_server import Request, WebServer, head, web_server
 
 MIB = 1024 * 1024
+PATIENCE_S = 90.0
+"""The process that reads pages loads its libraries before the first one."""
 PARAGRAPH = "Herons stand still for a long time before they strike, and they strike in the fraction of a second. "
 PAGE = f"<html><head><title>Herons</title></head><body><nav>Menu</nav><article><p>{PARAGRAPH * 5}</p></article></body></html>"
 
 
-def context(timeout_s: float = 20.0) -> NativeToolContext:
+def context(timeout_s: float = PATIENCE_S) -> NativeToolContext:
     return NativeToolContext(
         organization_id=OrganizationId("org_1"),
         thread_id=ThreadId("thr_1"),
@@ -80,10 +82,10 @@ class Site:
         assert isinstance(output.value, str)
         return output.value
 
-    async def failure(self, path: str, timeout_s: float = 20.0) -> NativeToolError:
+    async def failure(self, path: str, timeout_s: float = PATIENCE_S) -> NativeToolError:
         return await self.failure_at(f"{self.web.url}{path}", self.tool(), timeout_s)
 
-    async def failure_at(self, url: str, tool: WebsiteContentTool, timeout_s: float = 20.0) -> NativeToolError:
+    async def failure_at(self, url: str, tool: WebsiteContentTool, timeout_s: float = PATIENCE_S) -> NativeToolError:
         with pytest.raises(NativeToolError) as caught:
             await tool.run({"url": url}, context(timeout_s))
         return caught.value
@@ -307,7 +309,10 @@ async def test_a_bomb_in_html_is_ended_and_the_next_page_is_read(site: Site) -> 
     site.web.page("/bomb", b"<p " + b" ".join(b"a%d=1" % n for n in range(80_000)) + b">x</p>")
     site.web.page("/page", PAGE.encode())
 
-    refused = await site.failure("/bomb", timeout_s=2)
+    async with asyncio.timeout(PATIENCE_S):
+        refused = await site.failure("/bomb", timeout_s=2)
+        while refused.code == "website_timeout":  # a busy machine may need longer to reach the site
+            refused = await site.failure("/bomb", timeout_s=2)
 
     assert refused.code in {"extraction_timeout", "extraction_too_costly"}
     assert "Title: Herons" in await site.read("/page")

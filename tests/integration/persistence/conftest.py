@@ -60,6 +60,12 @@ async def database(request: pytest.FixtureRequest) -> AsyncIterator[Database]:
 
 
 @pytest.fixture
+def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is no reason to say that a database does not answer."""
+    monkeypatch.setattr("infrastructure.persistence.schema.readiness.PATIENCE_S", 60.0)
+
+
+@pytest.fixture
 async def stores(database: Database) -> Stores:
     """All stores over each database in turn, with an agent and a thread."""
     stores = sql_stores(database)

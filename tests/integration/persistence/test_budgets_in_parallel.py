@@ -94,7 +94,7 @@ async def test_what_is_paid_for_while_another_run_reserves_is_not_overlooked(pos
     loop = asyncio.get_running_loop()
 
     def pay() -> None:
-        asyncio.run_coroutine_threadsafe(stores.journal.commit(first.lease, step), loop).result(10)
+        asyncio.run_coroutine_threadsafe(stores.journal.commit(first.lease, step), loop).result(60)
 
     reservations = SqlUsageStore(database=InterruptedDatabase(postgres, pay))
     assert not await reservations.reserve(second.lease, wants("0.50")), "of one dollar 57 cents are gone"

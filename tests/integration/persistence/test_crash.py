@@ -3,18 +3,20 @@ told is stored."""
 
 import subprocess
 import sys
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
-from application.system.pages import PageRequest
 from domain.audit.event import AuditAction
 from domain.ids import RunId, WorkerId
 from domain.runs.run import RunStatus
 from infrastructure.persistence.engine.database import SYSTEM
 from infrastructure.persistence.engine.sqlite.database import SqliteDatabase
 from tests.builders import ORG, a_thread_id, after, an_agent, an_audit_event
+from tests.contract.paging import pages_of
 from tests.contract.run_steps import claim
 from tests.contract.sql_legs import sql_stores
 from tests.contract.stores import Stores
@@ -87,9 +89,11 @@ async def check_run(stores: Stores, run_id: RunId, *, at_least: int) -> None:
     events = await stores.runs.events(ORG, run_id, after_seq=0, limit=10_000)
     assert [event.seq for event in events] == list(range(1, run.last_seq + 1))
     calls = await stores.runs.tool_calls(ORG, run_id)
-    page = await stores.threads.messages(ORG, a_thread_id(int(run_id[4:])), PageRequest(limit=500))
-    asked = [use.id for message in page.items for use in message.tool_uses]
-    answered = [result.tool_id for message in page.items for result in message.tool_results]
+    # It works on until it is killed, and by then may have written more than a page.
+    pages = await pages_of(partial(stores.threads.messages, ORG, a_thread_id(int(run_id[4:]))), limit=500)
+    messages = list(chain.from_iterable(pages))
+    asked = [use.id for message in messages for use in message.tool_uses]
+    answered = [result.tool_id for message in messages for result in message.tool_results]
     assert asked == [call.id for call in calls]
     assert len(asked) - len(answered) in {0, 1}
     settled = [event for event in events if event.type == "tool.executed"]

@@ -57,7 +57,7 @@ def test_a_call_that_is_being_recorded_is_audited_while_the_upgrade_waits_for_it
         _until_waited_for(seen, "gateway_call")
         writer.execute("LOCK TABLE audit_event IN ROW EXCLUSIVE MODE NOWAIT")
         writer.commit()
-        assert upgrading.result(60) is True
+        assert upgrading.result(150) is True
     assert is_current(before)
 
 
@@ -73,7 +73,7 @@ def test_a_reader_of_a_run_reads_its_events_and_calls_while_the_upgrade_waits_fo
         for table in ("run_event", "tool_call"):
             reader.execute(f"LOCK TABLE {table} IN ACCESS SHARE MODE NOWAIT".encode())
         reader.commit()
-        assert upgrading.result(60) is True
+        assert upgrading.result(150) is True
     assert is_current(before)
 
 
@@ -108,7 +108,7 @@ def test_a_reader_of_a_run_reads_its_events_while_a_change_of_months_waits_for_i
         reader.execute("SET LOCAL lock_timeout = '1ms'")
         reader.execute("SELECT * FROM run_event")
         reader.commit()
-        changing.result(60)
+        changing.result(150)
 
 
 def test_an_upgrade_that_was_ended_for_a_deadlock_is_tried_again(before: str) -> None:

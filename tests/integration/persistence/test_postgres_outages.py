@@ -23,7 +23,7 @@ from tests.integration.persistence.cut_commits import CutCommits, cut_commits
 from tests.integration.persistence.units import adding, thread_numbers
 from tests.stoppable_postgres import StoppablePostgres, stoppable_postgres
 
-LONG_S = 30.0
+LONG_S = 120.0
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ from infrastructure.persistence.schema.revision import HEAD
 from tests.databases import PostgresDatabases, SqliteFiles
 from tests.stoppable_postgres import stoppable_postgres
 
+pytestmark = pytest.mark.usefixtures("patient_readiness")
 OLDER = "0001"
 
 

@@ -76,7 +76,7 @@ def _read_by(connection: Connection) -> dict[str, int]:
 @pytest.fixture(params=["analyzed", "never analyzed"])
 async def large(request: pytest.FixtureRequest, postgres_databases: PostgresDatabases) -> AsyncIterator[CountedReads]:
     """A database with 20,000 runs of 200 organizations, one of which is ORG."""
-    with postgres_databases.fresh() as url:
+    with postgres_databases.apart() as url:
         async with opened(PostgresDatabase(url, connections=2), an_organization(ORG)) as stores:
             await _one_run(stores)
         with psycopg.connect(postgres_databases.owner_url(url), autocommit=True) as connection:
@@ -112,6 +112,7 @@ LISTS: Mapping[str, Callable[[Stores], Awaitable[object]]] = {
 }
 
 
+@pytest.mark.timeout(600)  # filling the tables takes long on a busy machine
 @pytest.mark.requirement("K4")
 async def test_a_list_reads_rows_of_its_organization_alone(large: CountedReads) -> None:
     stores = sql_stores(large)

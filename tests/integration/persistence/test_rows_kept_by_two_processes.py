@@ -41,6 +41,7 @@ from tests.builders import (
     an_audit_event,
     an_organization,
 )
+from tests.contract.patient_wakeups import patient, until_fresh
 from tests.contract.sql_legs import kept, opened
 from tests.contract.stores import Stores
 from tests.contract.test_gateway import OWN_THREAD, a_session
@@ -48,7 +49,7 @@ from tests.databases import PostgresDatabases
 from tests.integration.persistence.kept_callers import authenticating, teams_of
 from tests.people_builders import a_console_session
 
-SOON_S = 30.0
+SOON_S = 60.0
 TOKEN = "dgm_a-token-of-this-test"
 
 
@@ -57,9 +58,14 @@ class Clock:
 
     def __init__(self) -> None:
         self.ahead_s = 0.0
+        self._stands_at: float | None = None
 
     def __call__(self) -> float:
-        return time.monotonic() + self.ahead_s
+        return (time.monotonic() if self._stands_at is None else self._stands_at) + self.ahead_s
+
+    def stop(self) -> None:
+        """From here on what is fresh stays fresh, however long the test takes."""
+        self._stands_at = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +83,7 @@ class Process:
 
     async def until_fresh(self) -> None:
         """Until a heartbeat has come back."""
-        async with asyncio.timeout(SOON_S):
-            while not self.feed.fresh():  # noqa: ASYNC110  # nobody announces it
-                await asyncio.sleep(0.01)
+        await until_fresh(self.feed)
 
     def told_of(self, table: str) -> asyncio.Event:
         """Set when the next change of the table is heard of, and forgotten what was kept of it."""
@@ -93,7 +97,10 @@ async def process(url: str, name: str, *first: OrganizationId) -> AsyncIterator[
     database, clock = PostgresDatabase(url, connections=2), Clock()
     feed = RowNotifications(shared=True, monotonic=clock)
     wakeups = PostgresWakeups(url, process=name, rows=feed)
-    async with opened(database, *(an_organization(organization) for organization in first)) as stores:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(patient())
+        organizations = (an_organization(organization) for organization in first)
+        stores = await stack.enter_async_context(opened(database, *organizations))
         system = SystemClock()
         authenticate = authenticating(stores, feed, system)
         running = Process(
@@ -212,6 +219,7 @@ def table(request: pytest.FixtureRequest) -> str:
 async def test_what_was_read_once_is_not_read_again(two: tuple[Process, Process], table: str) -> None:
     _, reader = two
     read = CHANGES[table][1]
+    reader.clock.stop()
     await reader.until_fresh()
     before = await read(reader.stores)
     await reader.database.stop()
@@ -291,6 +299,7 @@ async def test_a_key_that_is_revoked_elsewhere_is_refused_after_a_second_by_a_pr
 @pytest.mark.requirement("C6")
 async def test_the_key_of_a_request_is_read_once(two: tuple[Process, Process]) -> None:
     _, reader = two
+    reader.clock.stop()
     first = await reader.authenticate.execute(AuthenticateCommand(token=TOKEN))
     await reader.database.stop()
     await reader.until_fresh()
@@ -306,6 +315,7 @@ async def test_a_gateway_session_is_read_once_and_refused_as_soon_as_it_is_heard
     token = f"{SESSION_TOKEN_PREFIX}of-this-test"
     session = a_session(token_hash=hash_token(token), expires_at=datetime(2999, 1, 1, tzinfo=UTC))
     await writer.stores.gateway_sessions.add(session, an_audit_event(6), thread=OWN_THREAD)
+    reader.clock.stop()
     assert await reader.gateway.open(token) == session
     await reader.database.stop()
     await reader.until_fresh()

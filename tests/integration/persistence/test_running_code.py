@@ -59,7 +59,8 @@ def test_processes_that_work_with_the_new_schema_are_not_waited_for(older: str) 
 
 
 def test_processes_of_another_user_are_seen_too(postgres_databases: PostgresDatabases) -> None:
-    with postgres_databases.fresh() as url, connected(postgres_databases.owner_url(url), FIRST):
+    # Sessions of tests before would be seen until the server has ended them.
+    with postgres_databases.apart() as url, connected(postgres_databases.owner_url(url), FIRST):
         assert plan(url).running == (FIRST,)
 
 

@@ -192,7 +192,7 @@ def test_finding_out_that_nothing_is_to_be_done_does_not_import_alembic(tmp_path
         "import sys; from infrastructure.persistence.schema.revision import is_current;"
         " assert is_current(sys.argv[1]); assert not any(name.startswith('alembic') for name in sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", program, url], check=True, timeout=120)
 
 
 def test_a_database_that_is_not_there_is_unavailable(tmp_path: Path) -> None:

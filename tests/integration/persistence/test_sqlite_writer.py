@@ -294,6 +294,7 @@ async def test_a_reader_whose_connection_fails_answers_and_goes_on(sqlite_files:
     await database.stop()
 
 
+@pytest.mark.usefixtures("patient_readiness")
 async def test_a_database_that_cannot_be_written_to_is_not_ready(sqlite: SqliteDatabase) -> None:
     readiness = DatabaseReadiness(database=sqlite)
     assert await readiness.problems() == ()
@@ -304,6 +305,7 @@ async def test_a_database_that_cannot_be_written_to_is_not_ready(sqlite: SqliteD
 
 
 @pytest.mark.requirement("E6")
+@pytest.mark.usefixtures("patient_readiness")
 @pytest.mark.parametrize(("failure_s", "expected"), [(3_600.0, ["database"]), (0.0, [])])
 async def test_a_database_is_not_ready_while_its_disk_is_full_even_if_a_small_write_succeeds(
     sqlite_files: SqliteFiles, failure_s: float, expected: list[str]

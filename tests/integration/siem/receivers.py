@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.e2e.processes import until
+
 
 class SyslogReceiver:
     """Has every connection's bytes once it ended."""
@@ -25,7 +27,8 @@ class SyslogReceiver:
         self.connections: list[bytes] = []
 
     def messages(self) -> list[bytes]:
-        """All messages, by octet counting (RFC 6587, section 3.4.1)."""
+        """All messages, by octet counting (RFC 6587, section 3.4.1), once a connection ended."""
+        until(lambda: self.connections, what="a connection that ended")
         return [message for stream in self.connections for message in octet_counted(stream)]
 
 

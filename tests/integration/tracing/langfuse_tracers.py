@@ -5,10 +5,11 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import TypeVar
 
 from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.langfuse_sink import LangfuseSink
-from infrastructure.tracing.observation_sender import ObservationSender
+from infrastructure.tracing.observation_sender import BackgroundSender, ObservationSender
 from infrastructure.tracing.sending import OpenSender, SendingTracer
 from tests.integration.tracing.receivers import (
     ReceivedSpan,
@@ -16,7 +17,15 @@ from tests.integration.tracing.receivers import (
 )
 
 SECRET = "hunter22-hunter22"
+T = TypeVar("T")
 _numbers = itertools.count(1)
+
+
+class PatientSender(BackgroundSender[T]):
+    """Closing it waits until a busy machine has sent everything."""
+
+    async def close(self, timeout_s: float = 50.0) -> None:
+        await super().close(timeout_s)
 
 
 def a_public_key() -> str:
@@ -31,7 +40,7 @@ def a_langfuse_tracer(
     content: bool = True,
     public_key: str | None = None,
     foreign_headers: Collection[str] = (),
-    timeout_s: float = 5.0,
+    timeout_s: float = 60.0,
     sender: OpenSender = ObservationSender,
 ) -> SendingTracer:
     """A tracer as the service has it, without limits of its own; whoever makes it closes it."""
@@ -60,7 +69,7 @@ async def langfuse_tracer(
         content=content,
         public_key=public_key,
         foreign_headers=foreign_headers,
-        sender=partial(ObservationSender, collect_s=0.01),
+        sender=partial(PatientSender, collect_s=0.01),
     )
     try:
         yield tracer

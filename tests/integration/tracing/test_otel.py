@@ -17,28 +17,29 @@ from infrastructure.secrets.redaction import Redactor
 from infrastructure.tracing.all_tracers import AllTracers
 from infrastructure.tracing.observation_sender import ObservationSender
 from infrastructure.tracing.otel_sink import OtelSink
-from infrastructure.tracing.sending import SendingTracer
+from infrastructure.tracing.sending import OpenSender, SendingTracer
 from tests.builders import a_tool, after
 from tests.gateway_builders import a_gateway_call, a_gateway_session
-from tests.integration.tracing.langfuse_tracers import a_langfuse_tracer
+from tests.integration.tracing.langfuse_tracers import PatientSender, a_langfuse_tracer
 from tests.integration.tracing.receivers import ReceivedSpan, black_hole, langfuse_receiver
 from tests.integration.tracing.records import AGENT, a_finished_run, a_generation, a_native_call, an_mcp_call
 
 SETTLED = GatewaySettlement(call=a_gateway_call(), result=ToolResult.succeeded("hi"), duration_ms=5, at=after(1))
 SECRET = "hunter22-hunter22"
 CLIENT, SERVER, INTERNAL = 3, 2, 1
+PROMPT = partial(PatientSender, collect_s=0.01)
 
 
-def otel(url: str, *, content: bool = True) -> SendingTracer:
+def otel(url: str, *, content: bool = True, timeout_s: float = 60.0, sender: OpenSender = PROMPT) -> SendingTracer:
     return SendingTracer(
         lambda: OtelSink(
             endpoint=url,
             headers={"authorization": "Bearer t"},
             content=content,
             redactor=Redactor([SECRET]),
-            timeout_s=1.0,
+            timeout_s=timeout_s,
         ),
-        sender=partial(ObservationSender, collect_s=0.01),
+        sender=sender,
     )
 
 
@@ -68,8 +69,7 @@ def whole_run(tracer: SendingTracer) -> None:
 @pytest.mark.requirement("G1")
 async def test_a_collector_gets_the_spans_that_langfuse_gets_with_their_ids_and_names_of_the_conventions() -> None:
     with langfuse_receiver() as collector, langfuse_receiver() as langfuse:
-        sender = partial(ObservationSender, collect_s=0.01)
-        to_langfuse = a_langfuse_tracer(langfuse.url, sender=sender)
+        to_langfuse = a_langfuse_tracer(langfuse.url, sender=PROMPT)
         both = AllTracers(to_langfuse, otel(collector.url))
         both.generation(a_generation())
         both.tool_call(an_mcp_call())
@@ -167,7 +167,8 @@ async def test_a_failed_model_call_says_what_the_provider_said_unless_content_st
 @pytest.mark.requirement("G1")
 async def test_a_collector_that_never_answers_holds_up_neither_the_caller_nor_the_end() -> None:
     with black_hole() as url:
-        async with asyncio.timeout(20), closing(otel(url)) as tracer:
+        tracer = otel(url, timeout_s=300, sender=partial(ObservationSender, collect_s=0.01))
+        async with asyncio.timeout(60), closing(tracer):  # one wait for the collector would be longer
             whole_run(tracer)
 
 

@@ -17,6 +17,7 @@ from infrastructure.tracing.log_handler import MAX_TEXT, CollectorLogHandler, Lo
 from infrastructure.tracing.observation_sender import BackgroundSender
 from infrastructure.tracing.otel_logs import OtelLogSink
 from tests.integration.tracing.collector import a_collector, attributes_of
+from tests.integration.tracing.langfuse_tracers import PatientSender
 from tests.integration.tracing.receivers import black_hole
 
 pytestmark = pytest.mark.requirement("K8")
@@ -39,7 +40,7 @@ def test_metrics_have_the_values_of_the_page_and_are_not_counted_twice() -> None
     for seconds in (0.02, 0.02, 4.0, 10_000.0):
         instruments.run_active.observe(seconds)
     with a_collector() as collector:
-        sink = OtelMetricSink(endpoint=collector.url, headers={"authorization": "Bearer t"})
+        sink = OtelMetricSink(endpoint=collector.url, headers={"authorization": "Bearer t"}, timeout_s=60)
         assert sink.send([collected(instruments)])
         first = collector.next_metrics()
         instruments.runs_ended.labels("completed").inc()
@@ -74,8 +75,8 @@ def test_metrics_have_the_values_of_the_page_and_are_not_counted_twice() -> None
 
 async def test_log_lines_have_their_ids_and_no_secret() -> None:
     with a_collector() as collector:
-        sender: BackgroundSender[LogLine] = BackgroundSender(
-            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        sender: BackgroundSender[LogLine] = PatientSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}, timeout_s=60), what="logs", collect_s=0.01
         )
         handler = CollectorLogHandler(sender, redactor=Redactor(["planted-secret-value"]))
         with log_context(run_id="run_1", thread_id="thr_1", organization_id="org_1"):
@@ -94,8 +95,8 @@ async def test_log_lines_have_their_ids_and_no_secret() -> None:
 
 async def test_an_exception_goes_along_with_its_line() -> None:
     with a_collector() as collector:
-        sender: BackgroundSender[LogLine] = BackgroundSender(
-            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        sender: BackgroundSender[LogLine] = PatientSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}, timeout_s=60), what="logs", collect_s=0.01
         )
         handler = CollectorLogHandler(sender, redactor=Redactor())
         try:
@@ -116,8 +117,8 @@ async def test_a_long_line_is_cut_before_it_is_queued_and_no_part_of_a_secret_is
     secret = "planted-secret-value"
     text = "x" * (MAX_TEXT - 5) + secret + "y" * 10_000_000
     with a_collector() as collector:
-        sender: BackgroundSender[LogLine] = BackgroundSender(
-            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        sender: BackgroundSender[LogLine] = PatientSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}, timeout_s=60), what="logs", collect_s=0.01
         )
         handler = CollectorLogHandler(sender, redactor=Redactor([secret]))
         handler.handle(a_record("%s", text, reply=text, nested={"inner": [text], 3: secret}))
@@ -134,8 +135,8 @@ async def test_a_long_line_is_cut_before_it_is_queued_and_no_part_of_a_secret_is
 async def test_a_line_that_cannot_be_made_does_not_disturb_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(logging, "raiseExceptions", False)
     with a_collector() as collector:
-        sender: BackgroundSender[LogLine] = BackgroundSender(
-            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        sender: BackgroundSender[LogLine] = PatientSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}, timeout_s=60), what="logs", collect_s=0.01
         )
         handler = CollectorLogHandler(sender, redactor=Redactor())
         handler.handle(a_record("%d turns", "many"))
@@ -148,8 +149,8 @@ async def test_a_line_that_cannot_be_made_does_not_disturb_its_caller(monkeypatc
 
 async def test_a_collector_that_rejects_lines_does_not_get_those_about_that() -> None:
     with a_collector(status=400) as collector:
-        sender: BackgroundSender[LogLine] = BackgroundSender(
-            lambda: OtelLogSink(endpoint=collector.url, headers={}), what="logs", collect_s=0.01
+        sender: BackgroundSender[LogLine] = PatientSender(
+            lambda: OtelLogSink(endpoint=collector.url, headers={}, timeout_s=60), what="logs", collect_s=0.01
         )
         handler = CollectorLogHandler(sender, redactor=Redactor())
         root = logging.getLogger()

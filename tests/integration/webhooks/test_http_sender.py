@@ -45,7 +45,7 @@ class Resolves(AbstractResolver):
 
 @asynccontextmanager
 async def a_sender(
-    egress: EgressPolicy = HERE, *, resolver: AbstractResolver | None = None, timeout_s: float = 10.0
+    egress: EgressPolicy = HERE, *, resolver: AbstractResolver | None = None, timeout_s: float = 60.0
 ) -> AsyncIterator[HttpWebhookSender]:
     sender = HttpWebhookSender(
         egress=egress, user_agent="dragoman/test", clock=FixedClock(NOW), resolver=resolver, timeout_s=timeout_s

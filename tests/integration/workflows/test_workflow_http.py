@@ -13,7 +13,7 @@ from infrastructure.http.workflow_requests import MAX_BYTES, GuardedHttpCaller
 OPEN = EgressPolicy(allow=["127.0.0.0/8"])
 
 
-def call(url: str, *, timeout_s: float = 10.0, query: tuple[tuple[str, str], ...] = ()) -> HttpCall:
+def call(url: str, *, timeout_s: float = 60.0, query: tuple[tuple[str, str], ...] = ()) -> HttpCall:
     return HttpCall(method="GET", url=url, headers=(("X-Mine", "1"),), query=query, body=None, timeout_s=timeout_s)
 
 

@@ -12,6 +12,8 @@ from infrastructure.tracing.observation_sender import ObservationSender
 from infrastructure.tracing.observations import Observation, ObservationKind
 from tests.builders import START
 
+PATIENCE_S = 60.0
+
 
 class FakeBackend:
     """Answers as told, remembers what it took, and can be made to hang."""
@@ -49,7 +51,7 @@ class HandClock:
         return now
 
     async def was_looked_at(self) -> None:
-        assert await asyncio.to_thread(self._looked_at.wait, 10)
+        assert await asyncio.to_thread(self._looked_at.wait, PATIENCE_S)
         self._looked_at.clear()
 
 
@@ -73,7 +75,7 @@ def an_observation(name: str) -> Observation:
 
 
 def taken(backend: FakeBackend) -> list[str]:
-    return backend.taken.get(timeout=10)
+    return backend.taken.get(timeout=PATIENCE_S)
 
 
 async def test_observations_are_sent_in_order_and_closing_closes_the_backend() -> None:
@@ -82,8 +84,7 @@ async def test_observations_are_sent_in_order_and_closing_closes_the_backend() -
 
     for number in range(100):
         submit(sender, str(number))
-    async with asyncio.timeout(5):
-        await sender.close()
+    await sender.close(timeout_s=PATIENCE_S)
 
     sent = [name for batch in backend.taken.queue for name in batch]
     assert sent == [str(number) for number in range(100)]
@@ -104,7 +105,7 @@ async def test_a_full_queue_drops_what_is_new_and_never_waits() -> None:
 
     assert sender.dropped == 5
     backend.may_answer.set()
-    await sender.close()
+    await sender.close(timeout_s=PATIENCE_S)
     assert [name for batch in backend.taken.queue for name in batch] == [str(number) for number in range(10)]
 
 
@@ -127,7 +128,7 @@ async def test_after_a_failure_everything_is_dropped_until_the_rest_is_over(
     submit(sender, "sent")
 
     assert await asyncio.to_thread(taken, backend) == ["sent"]
-    await sender.close()
+    await sender.close(timeout_s=PATIENCE_S)
     assert sender.dropped == 2
 
 
@@ -141,7 +142,7 @@ async def test_a_record_that_cannot_be_told_does_not_take_its_neighbours_along()
     submit(sender, "before")
     sender.submit(broken)
     submit(sender, "after")
-    await sender.close()
+    await sender.close(timeout_s=PATIENCE_S)
 
     assert taken(backend) == ["before", "after"]
     assert sender.dropped == 1
@@ -156,7 +157,7 @@ async def test_closing_gives_up_on_a_backend_that_hangs() -> None:
     await asyncio.to_thread(taken, backend)
     submit(sender, "never sent")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         await sender.close(timeout_s=0.05)
 
     assert backend.was_closed.is_set()
@@ -170,8 +171,7 @@ async def test_a_backend_is_loaded_only_when_there_is_something_to_send() -> Non
         raise AssertionError("loaded without need")
 
     sender = ObservationSender(connect)
-    async with asyncio.timeout(5):
-        await sender.close()
+    await sender.close(timeout_s=PATIENCE_S)
 
     assert sender.dropped == 0
 
@@ -182,7 +182,6 @@ async def test_a_backend_that_cannot_be_loaded_stops_nothing() -> None:
 
     sender = ObservationSender(connect, collect_s=0)
     submit(sender, "lost")
-    async with asyncio.timeout(5):
-        await sender.close()
+    await sender.close(timeout_s=PATIENCE_S)
 
     assert sender.dropped == 1

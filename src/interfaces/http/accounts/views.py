@@ -17,7 +17,7 @@ class AccountView(TypedDict):
     connected: Annotated[bool, "Whether runs that the caller starts can use the server."]
     used: Annotated[
         bool,
-        "Whether the caller may use the server with an account of their own. If false, they can only delete what is stored.",
+        "Whether the caller may use the server with their own account. If false, they can only delete what is stored.",
     ]
     stored: Annotated[bool, "Whether tokens or secrets of the caller are stored, which can be deleted."]
     sign_in_with: Annotated[

@@ -109,7 +109,7 @@ async def test_a_file_that_cannot_be_read_fails_the_installation_and_stops_nothi
     code: str, tmp_path: Path
 ) -> None:
     hostile(tmp_path / "index", code)
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(220):
         failure = await a_workshop(tmp_path).failure_of(python("tiny-server"))
     assert failure.kind is McpInstallFailureKind.FAILED
 

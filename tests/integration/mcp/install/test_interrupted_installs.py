@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from infrastructure.settings import installer_environment
 from tests.integration.mcp.install.packages import npm_tarball, stand_in, wheel
 from tests.integration.mcp.install.workshop import Workshop, npm, python
 from tests.integration.mcp.parts import until
+
+pytestmark = pytest.mark.usefixtures("patient_with_launchers")
 
 SERVER = npm("some-server")
 HANGING = """
@@ -56,7 +59,7 @@ def workshop(tmp_path: Path, tools: Path) -> Workshop:
 @pytest.mark.requirement("B2")
 async def test_a_cancelled_installation_leaves_nothing(workshop: Workshop, tools: Path) -> None:
     installing = asyncio.create_task(workshop.installer.install(SERVER, workshop.progress.append))
-    await until(lambda: pids(tools))
+    await until(lambda: "working\n" in workshop.installer.log(SERVER))
     assert workshop.leftovers(SERVER) != []
     installing.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -132,9 +135,11 @@ async def test_a_killed_pip_leaves_nothing(tmp_path: Path) -> None:
     workshop = Workshop(tmp_path / "home")
     server = python(str(wheel(tmp_path)))
     failing = asyncio.create_task(workshop.failure_of(server))
-    await until(lambda: _installers(workshop.home), patience_s=60)
-    for pid in _installers(workshop.home):
-        os.kill(pid, signal.SIGKILL)
+    while not failing.done():
+        for pid in _installers(workshop.home):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.01)
     assert (await failing).kind in (McpInstallFailureKind.FAILED, McpInstallFailureKind.RUNTIME_MISSING)
     assert _installers(workshop.home) == []
 
@@ -144,7 +149,7 @@ def _installers(home: Path) -> list[int]:
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if process.joinpath("cwd").readlink().is_relative_to(home) and "launcher.py" not in (
+            if process.joinpath("cwd").readlink().is_relative_to(home) and " import launcher;" not in (
                 process.joinpath("cmdline").read_text()
             ):
                 found.append(int(process.name))

@@ -175,7 +175,7 @@ async def test_an_evaluation_without_end_is_killed_at_its_deadline() -> None:
 
 @pytest.mark.requirement("F4")
 async def test_a_value_that_takes_more_memory_than_allowed_fails_the_expression_alone() -> None:
-    worker = ExpressionWorker(limits=EvaluationLimits(max_memory_bytes=8 * 1024 * 1024))
+    worker = ExpressionWorker(limits=EvaluationLimits(timeout_s=90, max_memory_bytes=8 * 1024 * 1024))
     expressions = JmesPathExpressions(worker=worker)
     try:
         with pytest.raises(ExpressionFailed, match="too much"):

@@ -12,16 +12,18 @@ import pytest
 from infrastructure.runtime.loop_watchdog import watching_loop
 
 SECRET = "s3cret-value"
+HOLD_S = 1.0
+"""So long that the watchdog, a thread among others, comes to see it."""
 
 
 def sleeping_culprit(value: str) -> None:
-    time.sleep(0.4)
+    time.sleep(HOLD_S)
     assert value
 
 
 def working_culprit(value: str) -> None:
     hashlib.pbkdf2_hmac("sha256", value.encode(), b"salt", 1)
-    until = time.thread_time() + 0.4
+    until = time.thread_time() + HOLD_S
     while time.thread_time() < until:
         pass
 
@@ -29,7 +31,7 @@ def working_culprit(value: str) -> None:
 async def held_by(culprit: Callable[[str], None], *, times: int = 1) -> list[float]:
     """Hold the loop; the seconds of each hold, as the watchdog saw it."""
     holds: asyncio.Queue[float] = asyncio.Queue()
-    with watching_loop(held=holds.put_nowait):
+    with watching_loop(held=holds.put_nowait, log_every_s=600.0):
         seen = []
         for _ in range(times):
             await asyncio.sleep(0.1)

@@ -46,3 +46,16 @@ def test_the_icons_are_those_that_pages_use_in_the_locked_version_with_their_lic
 
 def test_all_assets_of_the_console_together_stay_below_the_bound_of_one_page() -> None:
     assert sum(len(gzip.compress((CONSOLE / "static" / name).read_bytes())) for name in pages.STATIC) <= MAX_BYTES
+
+
+@pytest.mark.requirement("G2")
+def test_a_form_that_is_sent_before_the_scripts_have_loaded_leaves_nothing_in_an_address() -> None:
+    forms = {
+        form: path.name
+        for path in CONSOLE.glob("templates/**/*.html")
+        for form in re.findall(r"<form\b[^>]*>", path.read_text(encoding="utf-8"))
+    }
+    assert len(forms) > 50
+    assert [(name, form) for form, name in forms.items() if 'method="post"' not in form and "hx-post" in form] == []
+    # The others are filters, whose place is the address.
+    assert [(name, form) for form, name in forms.items() if "method=" not in form] == []

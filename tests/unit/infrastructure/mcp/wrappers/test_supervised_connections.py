@@ -68,7 +68,7 @@ class Harness:
             raise self.outcomes.pop(0)
 
     async def is_settled(self) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while self.supervised.servers_reconnecting:  # noqa: ASYNC110 (tasks that end set no events)
                 await asyncio.sleep(0)
 

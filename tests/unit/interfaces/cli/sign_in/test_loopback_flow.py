@@ -29,7 +29,7 @@ async def signed_in(answers: Answers, *answered: Mapping[str, str]) -> tuple[Tok
     flow = asyncio.create_task(tokens_by_loopback(answers.client(), COMPANY, ENDPOINTS, show))
     asked = await shown
     statuses = []
-    async with httpx.AsyncClient(trust_env=False) as browser:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as browser:
         for parameters in answered:
             query = urlencode({name: value.format(**asked) for name, value in parameters.items()})
             statuses.append((await browser.get(f"{asked['redirect_uri']}?{query}")).status_code)
