@@ -235,6 +235,7 @@ def test_what_somebody_is_typing_stays_while_the_graph_goes_on_and_a_run_is_canc
     expect(drawn(person, "other")).to_contain_text("✓ succeeded")
     expect(page.locator("#answer-other")).to_have_count(0)
     expect(page.locator("#answer-ask")).to_have_value("Half a sen")
+    expect(page.locator("#question-ask").get_by_role("button", name="Answer")).to_be_enabled()
     page.on("dialog", lambda dialog: dialog.accept())
     page.get_by_role("button", name="Cancel the run").click()
     expect(page.locator("#status")).to_have_text("cancelled")
