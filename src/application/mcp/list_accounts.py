@@ -11,8 +11,9 @@ from application.mcp.secret_destinations import destination_of, offer_of
 from application.mcp.sign_in_issuers import takes_sign_in_with
 from application.system.pages import MAX_PAGE_SIZE, PageRequest
 from domain.identity.api_key import Principal
-from domain.ids import McpServerId, OrganizationId
+from domain.ids import McpServerId, OrganizationId, UserId
 from domain.mcp.auth import TokenExchangeAuth
+from domain.mcp.given_secrets import AccountOwner
 from domain.mcp.server import Credentials, McpServer
 
 
@@ -63,8 +64,9 @@ class ListAccounts:
     """Rules:
     - People see their own accounts, with any role; keys have none.
     - All servers with credentials of each person, by slug, connected or not, and those for which
-      something of the person is stored from when they had such credentials, or when the person was
-      in their group.
+      something of the person is stored from when they had such credentials.
+    - Servers of groups that the person left, if they gave secrets for them. What a sign-in stored
+      says nothing about groups: those servers are not listed.
 
     Raises: FORBIDDEN `person_required`.
     """
@@ -104,12 +106,14 @@ class ListAccounts:
             )
             for server in servers
         ]
-        listed += await self._of_others(principal.organization_id, left)
+        listed += await self._of_groups_left(principal.organization_id, person_id, left)
         return tuple(sorted(listed, key=lambda each: each.server.config.slug))
 
-    async def _of_others(self, organization_id: OrganizationId, ids: set[McpServerId]) -> list[ListedAccount]:
-        """What is stored for servers that the person does not see any more."""
-        found = [await self._servers.get(organization_id, id) for id in ids]
+    async def _of_groups_left(
+        self, organization_id: OrganizationId, person_id: UserId, hidden: set[McpServerId]
+    ) -> list[ListedAccount]:
+        given = [id for id in hidden if await self._person_secrets.has(AccountOwner(organization_id, id, person_id))]
+        found = [await self._servers.get(organization_id, id) for id in given]
         return [
             ListedAccount(server=server, account=None, is_stored=True, link="", is_visible=False)
             for server in found

@@ -221,6 +221,7 @@ class McpServers(containers.DeclarativeContainer):
     disconnect_account = singleton(
         DisconnectAccount,
         servers=Storage.fresh_servers,
+        person_secrets=Storage.person_secrets,
         authorizer=accounts,
         connections=announced_connections,
         person_files=person_files,

@@ -21,7 +21,7 @@ from interfaces.cli.sign_in.provider import ProviderClient
 from interfaces.cli.sign_in.stored import StoredSignIns
 
 PROBE_TIMEOUT_S = 30.0
-"""A service whose process lives owns HOME, also while it is too busy to answer at once."""
+"""A busy service may take long to answer. It is not taken for one that is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

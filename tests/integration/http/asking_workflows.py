@@ -23,8 +23,11 @@ async def a_workflow(service: Service, name: str = "refunds") -> None:
     assert answer.status_code == 201, answer.text
 
 
-async def an_asking_run(service: Service, prompt: str, schema: JsonValue, *, workflow: str = "refunds") -> str:
-    """A run of it that waits for the answer to this prompt."""
+async def an_asking_run(
+    service: Service, prompt: str, schema: JsonValue, *, workflow: str = "refunds", is_suspended: bool = True
+) -> str:
+    """A run of it that waits for the answer to this prompt. One that is not suspended executes
+    other nodes meanwhile."""
     started = await service.call("POST", f"/v1/workflows/{workflow}/runs", json={"input": {"order": 17}})
     run_id = WorkflowRunId(started.json()["id"])
     journal = service.stores.workflow_journal
@@ -32,6 +35,6 @@ async def an_asking_run(service: Service, prompt: str, schema: JsonValue, *, wor
     assert claimed is not None
     asked: JsonValue = {"prompt": prompt, "schema": schema}
     node = NodeRun(node_id="approve").started(at=START).waiting(due_at=None, asked=asked)
-    waiting = replace(claimed.run, nodes={"approve": node}).suspended(wake_at=None)
-    await journal.commit(claimed.lease, waiting, at=START)
+    waiting = replace(claimed.run, nodes={"approve": node})
+    await journal.commit(claimed.lease, waiting.suspended(wake_at=None) if is_suspended else waiting, at=START)
     return run_id

@@ -257,9 +257,8 @@ async def test_streams_of_the_console_are_among_those_of_its_key() -> None:
             assert (await browse(service, "GET", path, headers=admin)).status_code == 200
 
 
-async def asking_run(service: Service, schema: JsonValue, *, is_suspended: bool = True) -> str:
-    """A workflow run whose node asks a person; its page's path. One that is not suspended executes
-    other nodes meanwhile."""
+async def asking_run(service: Service, schema: JsonValue) -> str:
+    """A workflow run whose node asks a person; its page's path."""
     path = await saved(service)
     runner = await signed_in(service, token_of(Role.RUNNER))
     started = await browse(service, "POST", f"{path}/runs", headers=runner, data={"input": "{}"})
@@ -269,19 +268,9 @@ async def asking_run(service: Service, schema: JsonValue, *, is_suspended: bool 
     assert claimed is not None
     asked: JsonValue = {"prompt": "Is it <good>?", "schema": schema}
     node = NodeRun(node_id="answer").started(at=START).waiting(due_at=None, asked=asked)
-    waiting = replace(claimed.run, nodes={"answer": node})
-    await journal.commit(claimed.lease, waiting.suspended(wake_at=None) if is_suspended else waiting, at=START)
+    waiting = replace(claimed.run, nodes={"answer": node}).suspended(wake_at=None)
+    await journal.commit(claimed.lease, waiting, at=START)
     return page
-
-
-@pytest.mark.requirement("F4")
-async def test_an_answer_can_be_sent_once_the_run_takes_answers(stocked: Service) -> None:
-    runner = await signed_in(stocked, token_of(Role.RUNNER))
-    busy = await asking_run(stocked, {"type": "boolean"}, is_suspended=False)
-    shown = (await browse(stocked, "GET", busy, headers=runner)).text
-    assert ("The answer can be sent once" in shown, 'data-act="a" disabled>' in shown) == (True, True)
-    early = await browse(stocked, "POST", f"{busy}/answer", headers=runner, data={"node_id": "answer", "answer": "true"})
-    assert early.status_code == 409
 
 
 @pytest.mark.requirement("F4")

@@ -317,6 +317,7 @@ async def test_an_account_that_its_person_disconnects_in_one_process_ends_its_co
             assert each.connections.connection_count == 1
         disconnect = DisconnectAccount(
             servers=stores.servers,
+            person_secrets=stores.person_secrets,
             authorizer=AccountsWithSecrets(grants=two.mine.oauth.authorizer, person_secrets=stores.person_secrets),
             connections=two.mine.announced,
             person_files=mocker.create_autospec(PersonFiles, instance=True),

@@ -30,6 +30,11 @@ class App:
         if scope["path"] == "/refused":
             await self._start(send, 2, status=401)
             await send({"type": "http.response.body", "body": b"no"})
+        elif scope["path"] == "/unread":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"one", "more_body": True})
+            self.is_waiting.set()
+            await self.may_read.wait()
         else:
             if scope["path"] == "/later":
                 self.is_waiting.set()

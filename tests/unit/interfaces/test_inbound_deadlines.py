@@ -75,3 +75,25 @@ async def test_time_that_the_application_takes_before_it_reads_a_body_does_not_c
         client.writer.write(request[-1:])
         app.may_read.set()
         assert await client.answer() == b"HTTP/1.1 200 OK POST /later 3"
+
+
+async def test_once_the_application_reads_the_deadline_runs() -> None:
+    app = App()
+    async with served(app, QUICK) as connected:
+        client = await connected()
+        client.writer.write(posted(b"abc", path=b"/later")[:-1])
+        await app.is_waiting.wait()
+        app.may_read.set()
+        answer = await client.answer()
+        assert json.loads(answer.partition(b"Timeout ")[2])["code"] == "body_timeout"
+        await app.left.wait()
+
+
+async def test_a_response_that_has_begun_keeps_no_client_that_never_sends_its_body() -> None:
+    app = App()
+    async with served(app, QUICK) as connected:
+        client = await connected()
+        client.writer.write(posted(b"abc", path=b"/unread")[:-1])
+        await app.is_waiting.wait()
+        assert b"one" in await client.reader.read()  # until it is closed
+        app.may_read.set()

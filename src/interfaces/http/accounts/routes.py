@@ -22,7 +22,8 @@ async def list_accounts(request: ApiRequest, list_accounts: NamedDependency[List
     """For people who signed in, with any role. The MCP servers with `credentials` `person`, each
     with the page where the caller connects their account: in a browser, because the caller consents
     there. The list also has servers that do not use personal accounts any more, if tokens or
-    secrets of the caller are still stored for them."""
+    secrets of the caller are still stored for them, and servers of groups that the caller left, if
+    secrets of the caller are."""
     return {"data": [account_view(each) for each in await list_accounts.execute(request.principal)]}
 
 

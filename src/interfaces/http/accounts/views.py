@@ -10,7 +10,8 @@ from interfaces.http.view_fields import Items, Timestamp
 
 class AccountView(TypedDict):
     """The caller's account at an MCP server that is, or was, used with each person's own one. Of a
-    server of a group that the caller left, only `server`, `server_id` and `stored` say anything."""
+    server of a group that the caller left, it has the slug and the id alone: the other fields are
+    empty, null or false, and `stored` is true."""
 
     server: Annotated[str, "Slug of the MCP server."]
     server_id: Annotated[str, "Id of the MCP server."]

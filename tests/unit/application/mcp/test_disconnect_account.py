@@ -12,11 +12,13 @@ from application.mcp.ports import McpConnections
 from domain.audit.event import AuditAction
 from domain.identity.api_key import Principal
 from domain.ids import UserId
+from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from domain.mcp.server import Credentials, McpServer
 from tests.builders import ORG, START
 from tests.doubles.audit import InMemoryAuditLog
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.person_secrets import InMemoryPersonSecretStore
 from tests.doubles.surroundings import FixedClock, SequentialIds
 from tests.mcp_builders import a_person_server, a_started_secrets_server, a_state_with_servers
 from tests.people_builders import USER, a_person
@@ -35,6 +37,7 @@ class Ports:
     def __init__(self, mocker: MockerFixture, server: McpServer | None = None) -> None:
         self.server = server or a_person_server()
         self.state = a_state_with_servers(self.server)
+        self.person_secrets = InMemoryPersonSecretStore(self.state)
         self.authorizer = InMemoryAuthorizer(expires_at=START)
         self.authorizer.accounts = {(self.server.id, person): ACCOUNT for person in (USER, OTHER)}
         self.connections: MockType = mocker.create_autospec(McpConnections, instance=True)
@@ -43,6 +46,7 @@ class Ports:
     async def disconnect(self, principal: Principal) -> None:
         use_case = DisconnectAccount(
             servers=InMemoryMcpServerStore(self.state),
+            person_secrets=self.person_secrets,
             authorizer=self.authorizer,
             connections=self.connections,
             person_files=self.files,
@@ -91,13 +95,29 @@ async def test_what_is_kept_for_a_server_that_became_one_of_the_organization_is_
 async def test_what_is_kept_for_a_server_of_a_group_that_the_person_left_is_disconnected_too(
     mocker: MockerFixture,
 ) -> None:
-    server = a_person_server()
+    server = a_started_secrets_server()
     ports = Ports(mocker, replace(server, config=replace(server.config, team="support")))
+    owner = AccountOwner(ORG, server.id, USER)
+    given = GivenSecrets(binding="b", revision="rev_1", given_at=START, values={"token": "s3cret"})
+    ports.person_secrets.given[owner] = given
     await ports.disconnect(a_person())
     assert ports.authorizer.accounts == {(ports.server.id, OTHER): ACCOUNT}
     assert [entry.actor for entry in ports.state.audit.values()] == [USER]
+    ports.connections.forget.assert_not_awaited()
+    await ports.person_secrets.remove(owner)
     with refused("mcp_server_not_found"):
         await ports.disconnect(a_person())
+
+
+async def test_who_gave_nothing_for_a_server_of_a_group_of_others_disconnects_nothing_there(
+    mocker: MockerFixture,
+) -> None:
+    server = a_person_server()
+    ports = Ports(mocker, replace(server, config=replace(server.config, team="board")))
+    with refused("mcp_server_not_found"):
+        await ports.disconnect(a_person())
+    assert (USER in {person for _, person in ports.authorizer.accounts}, ports.state.audit) == (True, {})
+    ports.connections.forget.assert_not_awaited()
 
 
 async def test_disconnecting_is_audited_though_files_cannot_be_removed(ports: Ports) -> None:

@@ -11,13 +11,16 @@ from domain.ids import McpServerId, UserId
 from domain.mcp.auth import TokenExchangeAuth
 from domain.mcp.given_secrets import AccountOwner, GivenSecrets
 from domain.mcp.server import Credentials, McpServer
+from infrastructure.mcp.oauth.grants import GrantOwner
 from infrastructure.runtime.public_address import ListeningAddress
 from interfaces.http.accounts.views import account_view
 from tests.builders import ORG, START, a_server
 from tests.doubles.authorizer import ISSUER, InMemoryAuthorizer
 from tests.doubles.mcp_servers import InMemoryMcpServerStore
+from tests.doubles.oauth import InMemoryOAuthStore
 from tests.doubles.person_secrets import InMemoryPersonSecretStore
-from tests.mcp_builders import a_person_server, a_state_with_servers, an_on_behalf_server
+from tests.doubles.state import InMemoryState
+from tests.mcp_builders import a_grant, a_person_server, a_state_with_servers, an_on_behalf_server
 from tests.people_builders import USER, a_person
 from tests.refusals import refused
 from tests.unit.application.actors import a_principal
@@ -36,13 +39,17 @@ class OfPersons(InMemoryAuthorizer):
 
 
 def listing(
-    *connected: UserId, gave: UserId | None = None, to: McpServerId | None = None, server: McpServer | None = None
+    *connected: UserId,
+    gave: UserId | None = None,
+    to: McpServerId | None = None,
+    server: McpServer | None = None,
+    oauth: InMemoryOAuthStore | None = None,
 ) -> ListAccounts:
     """Of `files`, which all use with an account of the organization, and `tickets`, which these
     persons have connected. Something of one of them, who `gave` it, is stored for a server."""
     server = server or a_person_server()
     state = a_state_with_servers(a_server(), server)
-    secrets = InMemoryPersonSecretStore(state)
+    secrets = InMemoryPersonSecretStore(state, oauth)
     if gave is not None:
         given = GivenSecrets(binding="b", revision="rev_1", given_at=START, values={"token": "s3cret"})
         secrets.given[AccountOwner(ORG, to or server.id, gave)] = given
@@ -121,6 +128,17 @@ async def test_what_is_left_for_a_server_of_a_group_that_the_person_left_is_list
         "link": "",
     }
     assert await listing(server=of_group).execute(a_person()) == ()
+
+
+async def test_what_a_sign_in_stored_for_a_server_of_a_group_does_not_show_it_to_others() -> None:
+    server = an_on_behalf_server()
+    of_group = replace(server, config=replace(server.config, team="board"))
+    oauth = InMemoryOAuthStore(InMemoryState())
+    oauth.grants[GrantOwner(ORG, of_group.id, USER), ISSUER] = a_grant()
+    accounts = listing(server=of_group, oauth=oauth)
+    assert await accounts.execute(a_person()) == ()
+    [listed] = await accounts.execute(replace(a_person(), teams=frozenset({"board"})))
+    assert (listed.is_visible, listed.is_stored) == (True, True)
 
 
 async def test_a_key_has_no_accounts() -> None:
