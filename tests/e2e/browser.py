@@ -75,7 +75,7 @@ class Person:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
 
     def sign_in(self, key: str) -> None:
-        """Through the form, to the overview, whose scripts have run then."""
+        """Through the form, to the overview. Its scripts have run when this returns."""
         self.page.goto(f"{self._url}/console")
         self.page.get_by_label("API key").fill(key)
         self.page.get_by_role("button", name="Sign in").click()

@@ -10,12 +10,11 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 
 import pytest
 
-from interfaces.cli import connecting
 from interfaces.cli.app import invoke
 from interfaces.cli.connecting import connected
 from interfaces.cli.session import Session
 from interfaces.cli.terminal import Terminal
-from tests.e2e.dragoman_process import DEADLINE_S, Done, Dragoman
+from tests.e2e.dragoman_process import Done, Dragoman
 
 
 class DragomanHere(Dragoman):
@@ -38,7 +37,6 @@ class DragomanHere(Dragoman):
         with (
             _environment({**self.environment, **environment}),
             _own_logging(),
-            _patience(),
             redirect_stdout(out),
             redirect_stderr(err),
         ):
@@ -54,14 +52,6 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
             patch.delenv(name)
         for name, value in variables.items():
             patch.setenv(name, value)
-        yield
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    """A running service that is slow to answer is not taken for one that is gone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(connecting, "PROBE_TIMEOUT_S", float(DEADLINE_S))
         yield
 
 

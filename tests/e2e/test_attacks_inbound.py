@@ -34,8 +34,8 @@ def connected(service: Service, source: str = "127.0.0.1") -> socket.socket:
 
 
 def begun(service: Service, data: bytes) -> socket.socket:
-    """A connection on which this was sent within the time for it. One is opened anew if this
-    process paused meanwhile."""
+    """A connection on which this was sent before its deadline. If this process paused for longer,
+    another one is opened."""
     while True:
         began = time.monotonic()
         connection = connected(service)

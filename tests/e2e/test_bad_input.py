@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from urllib.parse import urlsplit
 
 import httpx
@@ -212,13 +213,17 @@ def test_a_command_that_is_no_mcp_server_is_told_by_the_test_and_fails_no_run(se
     assert "Traceback" not in log
     until(lambda: "connecting" not in states(service, kinds), what="the end of all attempts to connect")
     for kind in kinds:
-        until(lambda: not carrying(marker_of(service, kind)), what=f"the end of the {kind} server")  # noqa: B023
+        until(partial(_is_gone, marker_of(service, kind)), what=f"the end of the {kind} server")
     until(lambda: not descendants(service.process.pid) - before, what="the end of all servers")
     assert [run for run in service.call("GET", "/runs?limit=100")["data"] if run["status"] not in TERMINAL] == []
 
 
 def states(service: Service, kinds: Sequence[str]) -> list[str]:
     return [service.call("GET", f"/mcp-servers/broken-{kind}/status")["state"] for kind in kinds]
+
+
+def _is_gone(marker: str) -> bool:
+    return not carrying(marker)
 
 
 def marker_of(service: Service, kind: str) -> str:

@@ -10,6 +10,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -274,6 +275,11 @@ def test_workers_are_scaled_by_gauges_that_exist_and_not_by_a_number_too(everyth
     assert len(measured(scaled)) == 2
 
 
+def _reports(metrics: str, metric: str) -> bool:
+    """Whether the page has this metric; one for which the database was read too late has not."""
+    return f"\n{metric}{{" in httpx.get(metrics, trust_env=False, timeout=60).text
+
+
 def measured(scaled: Json) -> set[str]:
     """The metrics by which workers are scaled."""
     queries = " ".join(trigger["metadata"]["query"] for trigger in scaled["triggers"])
@@ -354,8 +360,7 @@ def test_its_job_services_and_workers_share_a_database_answer_their_probes_and_r
         assert run["status"] == "completed", run
         metrics = f"http://127.0.0.1:{ports['Deployment']}/metrics"
         for metric in measured(everything["ScaledObject/agents-dragoman-worker"]["spec"]):
-            # A page for which the database was not read in time does without them.
-            until(lambda: f"\n{metric}{{" in httpx.get(metrics, trust_env=False, timeout=60).text, what=metric)  # noqa: B023 (called at once)
+            until(partial(_reports, metrics, metric), what=metric)
         drain, _, *within = drain_of(templates["Deployment"])
         dragoman = str(Path(sys.executable).with_name("dragoman"))
         worker = processes["Deployment"]

@@ -66,7 +66,7 @@ def test_after_a_killed_service_commands_open_home_themselves(dragoman: Dragoman
 @pytest.mark.requirement("C6")
 def test_a_key_made_by_the_command_line_does_what_its_role_allows_until_it_is_revoked(dragoman: Dragoman) -> None:
     with serving(dragoman):
-        # Told where the service is: commands need not look whether it answers at once.
+        # With its address, commands need not ask whether the service answers.
         dragoman.environment["DRAGOMAN_URL"] = json.loads((dragoman.home / "serve.json").read_text())["url"]
         dragoman.environment["DRAGOMAN_API_KEY"] = (dragoman.home / "admin.key").read_text().strip()
         made = dragoman.run("key", "create", "ci", "--role", "viewer")

@@ -29,7 +29,7 @@ class Hand:
     clicks: int = 0
 
     def click(self, target: Locator | str) -> None:
-        """On a page whose scripts have run, as have those of the page that it leads to."""
+        """Click, once the scripts of the page have run; and wait for those of the next page."""
         found = self.page.get_by_role("link", name=target, exact=True) if isinstance(target, str) else target
         found.first.wait_for()
         self.page.wait_for_load_state()

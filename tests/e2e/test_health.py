@@ -28,7 +28,7 @@ async def main() -> None:
     readiness = container.readiness()
 
     async def told() -> None:
-        # A slow machine is told of as a database that does not answer in time.
+        # On a slow machine the database may answer too late.
         while "database" in (parts := [found.part for found in await readiness.problems()]):
             await asyncio.sleep(0.1)
         print(*parts or ["ready"])

@@ -46,7 +46,7 @@ def test_a_schedule_makes_up_once_for_what_was_missed_and_then_fires_when_it_is_
     home = tmp_path / "home"
     with serving(home) as service:
         service.agent("clerk", service.script("clerk", a_turn("Done."), a_turn("Done."), a_turn("Done.")))
-        # Told where the service is: it need not look whether it answers at once.
+        # With its address, the command line need not ask whether the service answers.
         cli = Dragoman(home)
         cli.environment |= {"DRAGOMAN_URL": service.url, "DRAGOMAN_API_KEY": service.key}
         given = ("--cron", "* * * * *", "--agent", "clerk", "--input", "Go.")

@@ -22,8 +22,8 @@ class ListedAccount:
     """`account` is None until the person connects theirs, at `link`, and if it is not used any
     more. `is_stored` says whether tokens or secrets of the person are stored, also of such an
     account. `is_visible` is False for a server of a group that the person left: they see its slug
-    and its id alone. `address` is what gets its secrets, and `offer` names that with all
-    its settings, as it is now."""
+    and its id alone. `address` is what gets its secrets, and `offer` names that with all its
+    settings, as it is now."""
 
     server: McpServer
     account: Account | None

@@ -366,8 +366,8 @@ async def _held(service: Service, caller: Caller, *, is_modern: bool, progress: 
 
 
 async def _only_run(service: Service) -> Run:
-    """The one run, once its worker was told of it: one that is told later does as the test says
-    then."""
+    """The one run, once its worker was told of it. A worker that is told later takes the run up
+    after the test has changed what it does."""
     found = await runs_of(service)
     while not {run.id for run in found} & {*service.worker.submitted}:
         await asyncio.sleep(0)

@@ -1,5 +1,5 @@
-"""Heads and bodies that do not arrive, and connections that nobody uses, are closed; what waits for
-the application is not."""
+"""A connection is closed if a head or a body does not arrive, or if nobody uses it. It stays open
+while the application is at work."""
 
 import json
 

@@ -57,5 +57,5 @@ def test_a_form_that_is_sent_before_the_scripts_have_loaded_leaves_nothing_in_an
     }
     assert len(forms) > 50
     assert [(name, form) for form, name in forms.items() if 'method="post"' not in form and "hx-post" in form] == []
-    # The others are filters, whose place is the address.
+    # The other forms are filters, which belong in the address.
     assert [(name, form) for form, name in forms.items() if "method=" not in form] == []
